@@ -1,0 +1,23 @@
+package deps
+import (
+_ "github.com/hashicorp/raft"
+_ "github.com/hashicorp/raft-boltdb/v2"
+_ "github.com/hashicorp/memberlist"
+_ "github.com/hashicorp/go-memdb"
+_ "github.com/valyala/fasthttp"
+_ "github.com/google/uuid"
+_ "github.com/stretchr/testify/require"
+_ "github.com/fxamacker/cbor/v2"
+_ "github.com/klauspost/compress/zstd"
+_ "go.etcd.io/bbolt"
+_ "github.com/swaggest/swgui/v5emb"
+_ "golang.org/x/crypto/argon2"
+_ "github.com/HdrHistogram/hdrhistogram-go"
+_ "go.yaml.in/yaml/v3"
+_ "github.com/spf13/cobra"
+_ "github.com/Masterminds/semver/v3"
+_ "go.uber.org/goleak"
+_ "github.com/VictoriaMetrics/metrics"
+_ "github.com/hashicorp/go-hclog"
+_ "pgregory.net/rapid"
+)
