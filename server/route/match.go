@@ -1,0 +1,35 @@
+package route
+
+import (
+	"net/url"
+	"unicode/utf8"
+)
+
+// MaxParams is the largest number of parameters in a path.
+const MaxParams = 6
+
+// Match is the result of a lookup. Its values are parts of the looked-up path: they must not outlive it.
+type Match struct {
+	Row *Row
+	// Allow is the text for the Allow header of everything on this path; "" when the path is unknown.
+	Allow string
+
+	values [MaxParams][]byte
+	n      int
+}
+
+// Len is the number of path parameters.
+func (m *Match) Len() int { return m.n }
+
+// Raw gives parameter i as it stands in the path, percent-encoded.
+func (m *Match) Raw(i int) []byte { return m.values[i] }
+
+// Decoded gives parameter i percent-decoded, in memory of its own. A wrong escape or wrong UTF-8 stays as it was sent.
+func (m *Match) Decoded(i int) string {
+	raw := string(m.values[i])
+	s, err := url.PathUnescape(raw)
+	if err != nil || !utf8.ValidString(s) {
+		return raw
+	}
+	return s
+}
