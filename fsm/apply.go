@@ -1,0 +1,334 @@
+package fsm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// Why a changeset was not applied. Both leave the state as it was.
+var (
+	// ErrFenced says that the changeset was computed on another state than the
+	// one it met: another leader wrote in between.
+	ErrFenced = errors.New("changeset does not follow the state's last one")
+	// ErrIdentityMoved says that an identity changed since it was read.
+	ErrIdentityMoved = errors.New("identity changed since it was read")
+)
+
+// ChangesetResult is Apply's answer to a changeset: Err is nil, [ErrFenced] or
+// [ErrIdentityMoved]; Results are those of the identity operations of each write.
+type ChangesetResult struct {
+	Err     error
+	Results [][]identity.Result
+	Touched [][]uint64 // environments, per write
+}
+
+// IdentityBatchResult is Apply's answer to an identity batch: one result per
+// operation of each sub-batch, nil for a sub-batch that was applied before.
+type IdentityBatchResult struct {
+	Results [][]identity.Result
+}
+
+// apply applies one entry to the state; touched collects the environments it concerns.
+func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
+	kind, body, err := splitEntry(data)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case KindGenesis:
+		return nil, f.applyGenesis(body)
+	case KindChangeset:
+		return f.applyChangeset(index, body, touched)
+	case KindIdentityBatch:
+		return f.applyIdentityBatch(index, body)
+	case KindUsageBatch:
+		return nil, f.applyUsageBatch(body)
+	default:
+		return nil, fmt.Errorf("%w: unknown kind %d", ErrFormat, kind)
+	}
+}
+
+// applyGenesis gives the state its origin. A second genesis (two leaders may
+// each have proposed one) changes nothing.
+func (f *FSM) applyGenesis(body []byte) error {
+	var g Genesis
+	if err := decodeBody(body, &g); err != nil {
+		return err
+	}
+	if f.current.Born() {
+		return nil
+	}
+	f.current.Genesis, f.current.Time = g, g.Time
+	f.ids = identity.New(g.Seed)
+	return nil
+}
+
+func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*ChangesetResult, error) {
+	var c changeset
+	if err := decodeBody(body, &c); err != nil {
+		return nil, err
+	}
+	if c.Seq != f.current.Seq+1 || !f.current.Born() {
+		return &ChangesetResult{Err: ErrFenced}, nil
+	}
+	ops := make([][]identity.Op, len(c.Writes))
+	for i, w := range c.Writes {
+		decoded, err := identity.DecodeOps(w.Identities)
+		if err != nil {
+			return nil, fmt.Errorf("%w: identity operations: %w", ErrFormat, err)
+		}
+		for j := range decoded {
+			if !f.ids.Holds(&decoded[j]) {
+				return &ChangesetResult{Err: ErrIdentityMoved}, nil
+			}
+		}
+		ops[i] = decoded
+	}
+
+	at := max(c.Time, f.current.Time)
+	a := f.rows()
+	a.at = at
+	defer a.txn.Abort()
+	result := &ChangesetResult{Results: make([][]identity.Result, len(c.Writes))}
+	for i, w := range c.Writes {
+		for j := range ops[i] {
+			result.Results[i] = append(result.Results[i], f.ids.Apply(&ops[i][j], index, int64(at)))
+		}
+		if err := a.write(index, &w); err != nil {
+			return nil, err
+		}
+		result.Touched = append(result.Touched, a.touched.environments)
+		touched.merge(a.touched)
+		a.touched = &Touched{}
+	}
+	a.txn.Commit()
+	f.current.Seq, f.current.Time, f.current.rowsHash, f.current.sizes = c.Seq, at, a.sum, a.sizes
+	return result, nil
+}
+
+// applyIdentityBatch applies the sub-batches of an entry, each once: a node
+// sends a sub-batch again when it does not know what became of it.
+func (f *FSM) applyIdentityBatch(index uint64, body []byte) (*IdentityBatchResult, error) {
+	if !f.current.Born() {
+		return &IdentityBatchResult{}, nil
+	}
+	if len(body) < 8 {
+		return nil, fmt.Errorf("%w: identity batch of %d bytes", ErrFormat, len(body))
+	}
+	at := max(Time(binary.BigEndian.Uint64(body)), f.current.Time)
+	f.current.Time = at
+	result := &IdentityBatchResult{}
+	err := identity.EachBatch(body[8:], func(b *identity.Batch) error {
+		fresh, err := f.once(b.Node, func(s *nodeSequence) *uint64 { return &s.Identity }, b.Seq)
+		if err != nil {
+			return err
+		}
+		if !fresh {
+			result.Results = append(result.Results, nil)
+			return nil
+		}
+		results := make([]identity.Result, 0, b.Len())
+		err = b.Each(func(op *identity.Op) error {
+			results = append(results, f.ids.Apply(op, index, int64(at)))
+			return nil
+		})
+		result.Results = append(result.Results, results)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: identity batch: %w", ErrFormat, err)
+	}
+	return result, nil
+}
+
+func (f *FSM) applyUsageBatch(body []byte) error {
+	var b usageBatch
+	if err := decodeBody(body, &b); err != nil {
+		return err
+	}
+	if !f.current.Born() {
+		return nil
+	}
+	f.current.Time = max(b.Time, f.current.Time)
+	fresh, err := f.once(b.Node, func(s *nodeSequence) *uint64 { return &s.Usage }, b.Seq)
+	if err != nil || !fresh {
+		return err
+	}
+	a := f.rows()
+	defer a.txn.Abort()
+	for _, u := range b.Counts {
+		if _, ok := Environments.Get(a, u.Environment); !ok {
+			continue // deleted while the counts were on their way
+		}
+		have, ok := UsagesByKey.First(a, u.Environment, byte(u.Kind), u.Feature, u.Bucket, u.Labels)
+		if ok {
+			u.ID, u.Count = have.ID, have.Count+u.Count
+		} else {
+			u.ID = a.next(Usages.def)
+		}
+		if err := a.put(Usages.def, u.ID, must(encMode.Marshal(&u))); err != nil {
+			return err
+		}
+	}
+	a.txn.Commit()
+	f.current.rowsHash, f.current.sizes = a.sum, a.sizes
+	return nil
+}
+
+// once reports whether the batch with that number of a node is new, and
+// remembers it.
+func (f *FSM) once(node string, field func(*nodeSequence) *uint64, seq uint64) (bool, error) {
+	a := f.rows()
+	defer a.txn.Abort()
+	s, ok := nodeSequencesByNode.First(a, node)
+	if !ok {
+		s = nodeSequence{ID: a.next(nodeSequences.def), Node: node}
+	}
+	last := field(&s)
+	if seq <= *last {
+		return false, nil
+	}
+	*last = seq
+	if err := a.put(nodeSequences.def, s.ID, must(encMode.Marshal(&s))); err != nil {
+		return false, err
+	}
+	a.txn.Commit()
+	f.current.rowsHash, f.current.sizes = a.sum, a.sizes
+	return true, nil
+}
+
+func (f *FSM) rows() *rowApplier {
+	return &rowApplier{txn: f.db.Txn(true), at: f.current.Time, ids: f.ids, sum: f.current.rowsHash, sizes: f.current.sizes, touched: &Touched{}}
+}
+
+// rowApplier changes rows while an entry is applied. It is the Reader of the
+// half-applied state for the touch functions.
+type rowApplier struct {
+	txn     *memdb.Txn
+	at      Time
+	ids     *identity.Stores
+	sum     digest
+	touched *Touched
+	changes []RowChange // of the write at hand
+	sizes   sizes
+}
+
+func (a *rowApplier) read() *memdb.Txn             { return a.txn }
+func (a *rowApplier) Now() Time                    { return a.at }
+func (a *rowApplier) Identities() *identity.Stores { return a.ids }
+
+// write applies the rows of one write and records them in the change log.
+func (a *rowApplier) write(index uint64, w *write) error {
+	a.changes = nil
+	for i := range w.Ops {
+		if err := a.op(&w.Ops[i]); err != nil {
+			return err
+		}
+	}
+	if len(a.changes) == 0 {
+		return nil
+	}
+	entry := ChangeLogEntry{ID: w.ID, Index: index, Time: a.at, Author: w.Author, Changes: a.changes}
+	for _, c := range entry.Changes {
+		entry.Size += uint64(len(c.Before) + len(c.After) + 16)
+	}
+	return a.put(ChangeLog.def, w.ID, must(encMode.Marshal(&entry)))
+}
+
+func (a *rowApplier) op(o *op) error {
+	def := registry.byNumber[o.Table]
+	switch {
+	case def == nil:
+		return fmt.Errorf("%w: unknown table %d", ErrFormat, o.Table)
+	case o.Index != "":
+		return a.deleteRange(def, o.Index, o.Key)
+	case o.Row == nil:
+		return a.delete(def, o.ID)
+	default:
+		return a.put(def, o.ID, o.Row)
+	}
+}
+
+func (a *rowApplier) put(def *tableDef, id uint64, raw []byte) error {
+	object, err := def.decode(raw)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	before, err := a.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
+	if err != nil {
+		return err
+	}
+	a.changed(def, id, before, object)
+	return a.txn.Insert(def.name, object)
+}
+
+func (a *rowApplier) delete(def *tableDef, id uint64) error {
+	before, err := a.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
+	if err != nil || before == nil {
+		return err
+	}
+	a.changed(def, id, before, nil)
+	return a.txn.Delete(def.name, before)
+}
+
+func (a *rowApplier) deleteRange(def *tableDef, index string, key []byte) error {
+	if !def.hasIndex(index) {
+		return fmt.Errorf("%w: table %s has no index %q", ErrFormat, def.name, index)
+	}
+	it, err := a.txn.Get(def.name, index, Key(key))
+	if err != nil {
+		return err
+	}
+	var objects []any
+	for o := it.Next(); o != nil; o = it.Next() {
+		objects = append(objects, o)
+	}
+	for _, o := range objects {
+		a.changed(def, def.rowID(o), o, nil)
+		if err := a.txn.Delete(def.name, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changed books a row's change: hash, touched environments, change log.
+func (a *rowApplier) changed(def *tableDef, id uint64, before, after any) {
+	change := RowChange{Table: def.number, ID: id}
+	if before != nil {
+		change.Before = before.(rawRow).bytes()
+		a.sum = a.sum.sub(hashRow(def.number, id, change.Before))
+		a.touch(def, before)
+	}
+	a.sizes.changed(before, after)
+	if after != nil {
+		change.After = after.(rawRow).bytes()
+		a.sum = a.sum.add(hashRow(def.number, id, change.After))
+		a.touch(def, after)
+	}
+	if !unlogged[def.number] {
+		a.changes = append(a.changes, change)
+	}
+}
+
+func (a *rowApplier) touch(def *tableDef, object any) {
+	if def.touch != nil {
+		def.touch(a, object, a.touched)
+	}
+	if def == Environments.def || def == EnvironmentAPIKeys.def {
+		a.touched.keys = true
+	}
+}
+
+// next gives the next id of a table while applying.
+func (a *rowApplier) next(def *tableDef) uint64 {
+	s, _ := sequences.Get(a, uint64(def.number))
+	s.ID, s.Last = uint64(def.number), s.Last+1
+	must(struct{}{}, a.put(sequences.def, s.ID, must(encMode.Marshal(&s))))
+	return s.Last
+}

@@ -1,0 +1,56 @@
+package fsm
+
+// ChangeLogEntry records one admin write: who changed which rows from what to
+// what. Applying a changeset writes it; nothing else does. Audit details,
+// webhook payloads and history are read from it.
+type ChangeLogEntry struct {
+	ID      uint64      `cbor:"1,keyasint"`
+	Index   uint64      `cbor:"2,keyasint"` // Raft index
+	Time    Time        `cbor:"3,keyasint"`
+	Author  Author      `cbor:"4,keyasint"`
+	Changes []RowChange `cbor:"5,keyasint,omitempty"`
+	Size    uint64      `cbor:"6,keyasint"` // bytes of Changes, for the cap
+}
+
+// RowChange is one row before and after a write; nil means the row was not there.
+type RowChange struct {
+	Table  uint8  `cbor:"1,keyasint"`
+	ID     uint64 `cbor:"2,keyasint"`
+	Before []byte `cbor:"3,keyasint,omitempty"` // CBOR
+	After  []byte `cbor:"4,keyasint,omitempty"` // CBOR
+}
+
+// ChangeLog is the table of recorded writes; its ids only grow.
+var (
+	ChangeLog       = newTable[ChangeLogEntry](19, "ChangeLog", func(c *ChangeLogEntry) *uint64 { return &c.ID }, nil)
+	ChangeLogByTime = ChangeLog.index("time", func(c *ChangeLogEntry, k Key) (Key, bool) { return k.Uint(uint64(c.Time)), true })
+)
+
+// unlogged names the tables whose rows are bookkeeping of the write itself, or
+// secrets of one account, and are left out of the change log.
+var unlogged = map[uint8]bool{
+	ChangeLog.def.number:       true,
+	AuditLogs.def.number:       true,
+	IdempotencyKeys.def.number: true,
+	sequences.def.number:       true,
+	Tokens.def.number:          true,
+	Usages.def.number:          true,
+	nodeSequences.def.number:   true,
+}
+
+// Before decodes the row of table t before the change.
+func (t Table[R]) Before(c RowChange) (row R, ok bool) { return t.decodeChange(c.Table, c.Before) }
+
+// After decodes the row of table t after the change.
+func (t Table[R]) After(c RowChange) (row R, ok bool) { return t.decodeChange(c.Table, c.After) }
+
+func (t Table[R]) decodeChange(number uint8, raw []byte) (row R, ok bool) {
+	if number != t.def.number || raw == nil {
+		return row, false
+	}
+	o, err := t.def.decode(raw)
+	if err != nil {
+		return row, false
+	}
+	return o.(*stored[R]).row, true
+}

@@ -1,0 +1,88 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Kind is the first byte of every log entry.
+type Kind uint8
+
+// The kinds of log entry. Numbers are part of the log format: append only.
+const (
+	KindGenesis       Kind = 1
+	KindChangeset     Kind = 2
+	KindIdentityBatch Kind = 3
+	KindUsageBatch    Kind = 4
+)
+
+// FormatLevel is the newest format this binary writes and understands. An entry
+// names in its second byte the level it needs; a node below it stops rather than
+// guess.
+const FormatLevel uint8 = 1
+
+// kinds is the registry of entry kinds; the determinism test covers each.
+var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch}
+
+// ErrFormat is the error for an entry this binary cannot read: damaged, or
+// written by a newer one.
+var ErrFormat = errors.New("log entry is not readable")
+
+const headerSize = 2
+
+// newEntry starts an entry: kind, level, then the body.
+func newEntry(kind Kind, body []byte) []byte {
+	return append([]byte{byte(kind), FormatLevel}, body...)
+}
+
+func splitEntry(data []byte) (Kind, []byte, error) {
+	if len(data) < headerSize {
+		return 0, nil, fmt.Errorf("%w: %d bytes", ErrFormat, len(data))
+	}
+	if data[1] > FormatLevel {
+		return 0, nil, fmt.Errorf("%w: it needs format level %d, this binary knows %d", ErrFormat, data[1], FormatLevel)
+	}
+	return Kind(data[0]), data[headerSize:], nil
+}
+
+// changeset is the body of an admin entry: the writes of one Writer turn, in
+// order. It is applied as a whole or, when Seq is not the state's next or an
+// identity moved, not at all.
+type changeset struct {
+	Seq    uint64  `cbor:"1,keyasint"`
+	Time   Time    `cbor:"2,keyasint"`
+	Writes []write `cbor:"3,keyasint"`
+}
+
+// write is what one transaction did.
+type write struct {
+	ID         uint64 `cbor:"1,keyasint"` // of its change-log entry
+	Author     Author `cbor:"2,keyasint"`
+	Ops        []op   `cbor:"3,keyasint,omitempty"`
+	Identities []byte `cbor:"4,keyasint,omitempty"` // operations, in package identity's batch form
+}
+
+// op is one change of rows, in the order they were made: Row put, or the row
+// deleted when Row is nil, or all rows deleted whose key in Index starts with Key.
+type op struct {
+	Table uint8  `cbor:"1,keyasint"`
+	ID    uint64 `cbor:"2,keyasint,omitempty"`
+	Row   []byte `cbor:"3,keyasint,omitempty"`
+	Index string `cbor:"4,keyasint,omitempty"`
+	Key   []byte `cbor:"5,keyasint,omitempty"`
+}
+
+// usageBatch is the body of a usage entry.
+type usageBatch struct {
+	Node   string  `cbor:"1,keyasint"`
+	Seq    uint64  `cbor:"2,keyasint"`
+	Time   Time    `cbor:"3,keyasint"`
+	Counts []Usage `cbor:"4,keyasint"` // without ids
+}
+
+func decodeBody(body []byte, into any) error {
+	if err := decMode.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package fsm
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-memdb"
+	"github.com/hashicorp/raft"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// FSM is the replicated state machine. Raft's FSM goroutine owns it: Apply,
+// ApplyBatch, Snapshot and Restore run there and nowhere else, so there is no
+// mailbox in front of it. Everybody else reads what it publishes.
+type FSM struct {
+	log *slog.Logger
+
+	// Owned by the FSM goroutine.
+	db      *memdb.MemDB
+	ids     *identity.Stores
+	current State
+
+	published atomic.Pointer[State]
+	applied   Watermark
+	views     *Views
+}
+
+var _ raft.BatchingFSM = (*FSM)(nil)
+
+// New returns an empty state machine. Views are compiled by views' environment
+// actors; see [NewViews].
+func New(log *slog.Logger, views *Views) *FSM {
+	f := &FSM{log: log, db: newDatabase(), views: views}
+	f.publish()
+	views.attach(f)
+	return f
+}
+
+// State returns the newest state. It never blocks.
+func (f *FSM) State() *State { return f.published.Load() }
+
+// Applied is the index of the last applied entry, to be waited for.
+func (f *FSM) Applied() *Watermark { return &f.applied }
+
+// StateHash returns the hash of the state and the index it stands for. It must
+// not run beside Apply when identities are being written; [FSM.State] tells the
+// index before and after, and a caller that sees it move asks again.
+func (f *FSM) StateHash() (index uint64, sum string) {
+	for {
+		s := f.State()
+		sum = f.stateHash(s)
+		if f.State().Index == s.Index {
+			return s.Index, sum
+		}
+	}
+}
+
+// Apply applies one committed entry. Its answer is a *[ChangesetResult],
+// *[IdentityBatchResult] or nil.
+func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch applies committed entries in order and publishes the state once.
+func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
+	answers := make([]any, len(logs))
+	touched := &Touched{}
+	for i, l := range logs {
+		if l.Type != raft.LogCommand {
+			continue
+		}
+		answer, err := f.apply(l.Index, l.Data, touched)
+		if err != nil {
+			// Applying what others applied and this binary cannot read would make
+			// this node answer differently: stop instead.
+			panic(fmt.Sprintf("fsm: entry %d: %v", l.Index, err))
+		}
+		answers[i] = answer
+		f.current.Index = l.Index
+	}
+	f.publish()
+	f.views.changed(touched, f.current.Index)
+	f.applied.Advance(f.current.Index)
+	return answers
+}
+
+// publish makes the current state the one that readers load.
+func (f *FSM) publish() {
+	f.current.db = f.db
+	f.current.identities = f.ids
+	f.current.txn = f.db.Txn(false)
+	s := f.current
+	f.published.Store(&s)
+}
+
+// Snapshot freezes the state. It costs O(shards of the identity store); raft
+// calls Persist on the result on another goroutine while Apply goes on.
+func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	s := &snapshot{state: *f.published.Load()}
+	if f.ids != nil {
+		s.identities = f.ids.Snapshot()
+	}
+	return s, nil
+}
+
+// Restore replaces the state by a snapshot. The new state is built and checked
+// beside the old one, which readers see until then.
+func (f *FSM) Restore(r io.ReadCloser) error {
+	defer r.Close()
+	restored, err := readSnapshot(r)
+	if err != nil {
+		return err
+	}
+	f.db, f.ids, f.current = restored.db, restored.identities, *restored
+	f.publish()
+	f.views.restored(f.current.Index)
+	f.applied.Advance(f.current.Index)
+	return nil
+}

@@ -1,0 +1,26 @@
+package fsm
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// newGenesis makes the first entry of an installation's log.
+func newGenesis(now time.Time) []byte {
+	g := Genesis{Cluster: uuid.New(), Epoch: newEpoch(), Time: TimeOf(now), Level: FormatLevel}
+	rand.Read(g.Seed[:]) //nolint:errcheck // crypto/rand.Read never fails
+	return newEntry(KindGenesis, must(encMode.Marshal(&g)))
+}
+
+// newEpoch makes the first part of index tokens: 8 characters [a-z2-7].
+func newEpoch() string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
+	var b [8]byte
+	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	for i := range b {
+		b[i] = alphabet[b[i]&31]
+	}
+	return string(b[:])
+}

@@ -1,0 +1,178 @@
+package fsm
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/flagraft/flagraft/cluster/actor"
+)
+
+// Retention is how long the growing tables keep their rows, and how much they
+// may hold. Only the leader acts on it, by ordinary changesets, so nodes with
+// different settings still agree on the state.
+type Retention struct {
+	ChangeLog        time.Duration
+	ChangeLogBytes   uint64
+	Audit            time.Duration
+	Idempotency      time.Duration
+	IdempotencyBytes uint64
+	Usage            time.Duration
+}
+
+// DefaultRetention returns the documented defaults.
+func DefaultRetention() Retention {
+	const day = 24 * time.Hour
+	return Retention{
+		ChangeLog: 90 * day, ChangeLogBytes: 1 << 30, Audit: 365 * day,
+		Idempotency: 10 * time.Minute, IdempotencyBytes: 64 << 20, Usage: 90 * day,
+	}
+}
+
+// sweepBatch bounds the rows one sweep removes, so that it stays a short turn.
+const sweepBatch = 2_000
+
+// Scheduler is the actor on the leader that does what falls due: it turns due
+// times in the state into ordinary changesets. Nothing else compares the state
+// with a clock.
+type Scheduler struct {
+	fsm       *FSM
+	writer    *Writer
+	clock     func() time.Time
+	retention Retention
+	log       *slog.Logger
+	leading   atomic.Bool
+	signal    actor.Signal
+	loop      *actor.Loop
+	every     time.Duration
+}
+
+// NewScheduler starts the scheduler; it rests until [Scheduler.Lead].
+func NewScheduler(f *FSM, w *Writer, clock func() time.Time, r Retention, log *slog.Logger) *Scheduler {
+	s := &Scheduler{fsm: f, writer: w, clock: clock, retention: r, log: log, signal: actor.NewSignal(), every: time.Second}
+	s.loop = actor.Go(s.run)
+	return s
+}
+
+// Lead tells whether this node leads.
+func (s *Scheduler) Lead(leading bool) {
+	s.leading.Store(leading)
+	s.signal.Raise()
+}
+
+// Stop ends the actor.
+func (s *Scheduler) Stop() { s.loop.Stop() }
+
+func (s *Scheduler) run(ctx context.Context) {
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.signal.C():
+		case <-tick.C:
+		}
+		if !s.leading.Load() || !s.fsm.State().Born() {
+			continue
+		}
+		if err := s.due(ctx); err != nil && ctx.Err() == nil {
+			s.log.Debug("scheduled work waits", "error", err)
+		}
+	}
+}
+
+// due finds on the newest state whether anything is due and only then writes.
+func (s *Scheduler) due(ctx context.Context) error {
+	now := TimeOf(s.clock())
+	for _, job := range []func(Reader, Time) func(*Tx){s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage} {
+		sweep := job(s.fsm.State(), now)
+		if sweep == nil {
+			continue
+		}
+		if _, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
+			if again := job(tx, now); again != nil {
+				again(tx)
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
+	var ids []uint64
+	held := sizesOf(r).answers
+	for k := range IdempotencyKeysByTime.Refs(r) { // oldest first
+		expired := k.Created.Add(s.retention.Idempotency) <= now
+		if len(ids) == sweepBatch || !expired && held <= s.retention.IdempotencyBytes {
+			break
+		}
+		ids = append(ids, k.ID)
+		held -= min(held, uint64(len(k.Body)+len(k.Header)))
+	}
+	return deleteRows(IdempotencyKeys, ids)
+}
+
+func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
+	var ids []uint64
+	held := sizesOf(r).changeLog
+	for c := range ChangeLogByTime.Refs(r) { // oldest first
+		old := c.Time.Add(s.retention.ChangeLog) <= now
+		if len(ids) == sweepBatch || !old && held <= s.retention.ChangeLogBytes {
+			break
+		}
+		ids = append(ids, c.ID)
+		held -= min(held, c.Size)
+	}
+	return deleteRows(ChangeLog, ids)
+}
+
+func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
+	var ids []uint64
+	for a := range AuditLogs.Refs(r) { // ids grow with time
+		if a.CreatedDate.Add(s.retention.Audit) > now || len(ids) == sweepBatch {
+			break
+		}
+		ids = append(ids, a.ID)
+	}
+	return deleteRows(AuditLogs, ids)
+}
+
+func (s *Scheduler) oldUsage(r Reader, now Time) func(*Tx) {
+	var ids []uint64
+	for u := range UsagesByBucket.Refs(r) {
+		if u.Bucket.Add(s.retention.Usage) > now || len(ids) == sweepBatch {
+			break
+		}
+		ids = append(ids, u.ID)
+	}
+	return deleteRows(Usages, ids)
+}
+
+// deleteRows returns the removal of rows, or nil when there is nothing to remove.
+func deleteRows[R any](t Table[R], ids []uint64) func(*Tx) {
+	if len(ids) == 0 {
+		return nil
+	}
+	return func(tx *Tx) {
+		for _, id := range ids {
+			t.Delete(tx, id)
+		}
+	}
+}
+
+// sizesOf returns the bytes held as of the last applied entry.
+func sizesOf(r Reader) sizes {
+	switch r := r.(type) {
+	case *State:
+		return r.sizes
+	case *Tx:
+		return r.state.sizes
+	default:
+		return sizes{}
+	}
+}

@@ -1,0 +1,232 @@
+package fsm
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// A snapshot is a container of checked chunks (chunk.go) around one zstd stream
+// of sections: meta, one section per table, the identity stores, the end. Backups
+// are the same format.
+
+// Sections inside the stream. Numbers are part of the format.
+const (
+	sectionEnd        = 0
+	sectionMeta       = 1
+	sectionTable      = 2
+	sectionIdentities = 3
+)
+
+// maxRowBytes bounds one row when reading: the length comes from the file.
+const maxRowBytes = maxWriteBytes
+
+// ErrSnapshot is the error for a snapshot that is damaged or of another format.
+var ErrSnapshot = errors.New("snapshot is not readable")
+
+type snapshotMeta struct {
+	Index    uint64    `cbor:"1,keyasint"`
+	Seq      uint64    `cbor:"2,keyasint"`
+	Time     Time      `cbor:"3,keyasint"`
+	Genesis  Genesis   `cbor:"4,keyasint"`
+	RowsHash [2]uint64 `cbor:"5,keyasint"`
+}
+
+// snapshot is a frozen state on its way to a sink.
+type snapshot struct {
+	state      State
+	identities *identity.Snapshot
+}
+
+// Persist writes the snapshot. It runs beside Apply and never stops it.
+func (s *snapshot) Persist(sink raft.SnapshotSink) error {
+	if err := s.write(sink); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+// Release frees what the snapshot kept of the identity stores.
+func (s *snapshot) Release() {
+	if s.identities != nil {
+		s.identities.Release()
+	}
+}
+
+func (s *snapshot) write(w io.Writer) error {
+	chunks := newChunkWriter(w)
+	z, err := zstd.NewWriter(chunks, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(z, 256<<10)
+	if err := s.sections(b); err != nil {
+		return err
+	}
+	if err := errors.Join(b.Flush(), z.Close()); err != nil {
+		return err
+	}
+	return chunks.Close()
+}
+
+func (s *snapshot) sections(w *bufio.Writer) error {
+	meta := must(encMode.Marshal(snapshotMeta{
+		Index: s.state.Index, Seq: s.state.Seq, Time: s.state.Time,
+		Genesis: s.state.Genesis, RowsHash: s.state.rowsHash,
+	}))
+	buf := binary.AppendUvarint([]byte{sectionMeta}, uint64(len(meta)))
+	if _, err := w.Write(append(buf, meta...)); err != nil {
+		return err
+	}
+	for _, def := range tablesByNumber() {
+		if err := s.table(w, def); err != nil {
+			return fmt.Errorf("table %s: %w", def.name, err)
+		}
+	}
+	if s.identities != nil {
+		if err := w.WriteByte(sectionIdentities); err != nil {
+			return err
+		}
+		if _, err := s.identities.WriteTo(w); err != nil {
+			return fmt.Errorf("identities: %w", err)
+		}
+	}
+	return w.WriteByte(sectionEnd)
+}
+
+func (s *snapshot) table(w *bufio.Writer, def *tableDef) error {
+	it, err := s.state.txn.Get(def.name, primaryIndex)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write([]byte{sectionTable, def.number}); err != nil {
+		return err
+	}
+	var buf []byte
+	for o := it.Next(); o != nil; o = it.Next() {
+		raw := o.(rawRow).bytes()
+		buf = append(binary.AppendUvarint(buf[:0], uint64(len(raw))), raw...)
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return w.WriteByte(0) // no row is empty
+}
+
+// readSnapshot builds a state from a snapshot and checks it whole: chunk
+// checksums, and the hash of the rows against the one that was written.
+func readSnapshot(r io.Reader) (*State, error) {
+	chunks, err := newChunkReader(r)
+	if err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewReader(chunks, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	if err != nil {
+		return nil, err
+	}
+	defer z.Close()
+	s := &State{db: newDatabase()}
+	if err := s.readSections(bufio.NewReaderSize(z, 256<<10)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
+	}
+	if err := chunks.Finish(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *State) readSections(r *bufio.Reader) error {
+	var meta snapshotMeta
+	var sum digest
+	for {
+		kind, err := r.ReadByte()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case sectionMeta:
+			raw, err := readRow(r)
+			if err != nil {
+				return err
+			}
+			if err := decodeBody(raw, &meta); err != nil {
+				return err
+			}
+			s.Index, s.Seq, s.Time, s.Genesis, s.rowsHash = meta.Index, meta.Seq, meta.Time, meta.Genesis, meta.RowsHash
+		case sectionTable:
+			if sum, err = s.readTable(r, sum); err != nil {
+				return err
+			}
+		case sectionIdentities:
+			if s.identities, err = identity.ReadStores(r); err != nil {
+				return err
+			}
+		case sectionEnd:
+			if sum != s.rowsHash {
+				return errors.New("rows do not add up to their hash")
+			}
+			return nil
+		default:
+			return fmt.Errorf("unknown section %d", kind)
+		}
+	}
+}
+
+func (s *State) readTable(r *bufio.Reader, sum digest) (digest, error) {
+	number, err := r.ReadByte()
+	if err != nil {
+		return sum, err
+	}
+	def := registry.byNumber[number]
+	if def == nil {
+		return sum, fmt.Errorf("unknown table %d", number)
+	}
+	txn := s.db.Txn(true)
+	defer txn.Abort()
+	for {
+		raw, err := readRow(r)
+		if err != nil {
+			return sum, err
+		}
+		if len(raw) == 0 {
+			txn.Commit()
+			return sum, nil
+		}
+		object, err := def.decode(raw)
+		if err != nil {
+			return sum, err
+		}
+		if err := txn.Insert(def.name, object); err != nil {
+			return sum, err
+		}
+		s.sizes.changed(nil, object)
+		sum = sum.add(hashRow(number, def.rowID(object), raw))
+	}
+}
+
+func readRow(r *bufio.Reader) ([]byte, error) {
+	n, err := binary.ReadUvarint(r)
+	if err != nil {
+		return nil, err
+	}
+	if n > maxRowBytes {
+		return nil, fmt.Errorf("row of %d bytes", n)
+	}
+	raw := make([]byte, n)
+	_, err = io.ReadFull(r, raw)
+	return raw, err
+}
+
+func tablesByNumber() []*tableDef {
+	all := slices.Clone(registry.all)
+	slices.SortFunc(all, func(a, b *tableDef) int { return int(a.number) - int(b.number) })
+	return all
+}

@@ -1,0 +1,64 @@
+package fsm
+
+import (
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// Reader is a consistent view of the tables: a [State] or a [Tx].
+type Reader interface {
+	read() *memdb.Txn
+	// Now is the time of the reader: of the last applied write, or of the
+	// transaction itself. Expiry is judged against the caller's clock instead.
+	Now() Time
+	// Identities are the identity stores. They are newer than the tables when
+	// batches were applied since.
+	Identities() *identity.Stores
+}
+
+// State is the whole replicated state as of one log index. It is immutable and
+// may be read by any number of goroutines; later entries make new States.
+// Identities alone are live: the store's records are immutable, the store is not.
+type State struct {
+	Index   uint64 // of the last applied entry of any kind
+	Seq     uint64 // number of the last changeset
+	Time    Time   // of the last applied entry
+	Genesis Genesis
+
+	db         *memdb.MemDB
+	txn        *memdb.Txn
+	identities *identity.Stores
+	rowsHash   digest
+	sizes      sizes
+}
+
+func (s *State) read() *memdb.Txn { return s.txn }
+
+// Now returns the time of the last applied entry.
+func (s *State) Now() Time { return s.Time }
+
+// Identities returns the identity stores.
+func (s *State) Identities() *identity.Stores { return s.identities }
+
+// Born reports whether the state has its genesis: before it nothing can be written.
+func (s *State) Born() bool { return !s.Genesis.Time.IsZero() }
+
+// sizes are the bytes held by the tables that have a cap in bytes. They follow
+// from the rows, so snapshots do not carry them.
+type sizes struct {
+	changeLog uint64
+	answers   uint64
+}
+
+func (s *sizes) changed(before, after any) {
+	for i, object := range []any{before, after} {
+		sign := uint64(i*2 - 1) // -1, then 1
+		switch row := object.(type) {
+		case *stored[ChangeLogEntry]:
+			s.changeLog += sign * uint64(len(row.raw))
+		case *stored[IdempotencyKey]:
+			s.answers += sign * uint64(len(row.raw))
+		}
+	}
+}

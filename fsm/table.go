@@ -1,0 +1,227 @@
+package fsm
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/go-memdb"
+)
+
+// Table is the typed handle of one table of the replicated state. Handles are
+// package variables (Tags, Features, …); they hold no data: every call names
+// the [Reader] or [Tx] it works on.
+//
+// Rows are returned by value. Slices and pointers inside a row are shared with
+// the state: replace them, never write through them.
+type Table[R any] struct {
+	def *tableDef
+	id  func(*R) *uint64
+}
+
+// Index is one secondary index of a table. Lookups may name any leading parts
+// of the key; results come in key order, then by id.
+type Index[R any] struct {
+	table Table[R]
+	name  string
+}
+
+// tableDef is what the state knows of a table without its row type.
+type tableDef struct {
+	number  uint8 // in log entries and snapshots: never reused, never changed
+	name    string
+	indexes []*memdb.IndexSchema
+	decode  func(raw []byte) (object any, err error)
+	rowID   func(object any) uint64
+	touch   func(r Reader, object any, t *Touched)
+}
+
+// stored is a row as memdb holds it: the row and the bytes it was decoded from,
+// which snapshots, hashes and the change log copy.
+type stored[R any] struct {
+	row R
+	raw []byte
+}
+
+func (s *stored[R]) bytes() []byte { return s.raw }
+
+// rawRow is any *stored row.
+type rawRow interface{ bytes() []byte }
+
+const primaryIndex = "id"
+
+var (
+	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeUnixMicro}.EncMode())
+	decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
+)
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// newTable declares a table. number is part of the log format. touch names the
+// environments whose Views depend on a row (nil: none).
+func newTable[R any](number uint8, name string, id func(*R) *uint64, touch func(r Reader, row *R, t *Touched)) Table[R] {
+	def := &tableDef{
+		number: number,
+		name:   name,
+		rowID:  func(o any) uint64 { return *id(&o.(*stored[R]).row) },
+		decode: func(raw []byte) (any, error) {
+			s := &stored[R]{raw: raw}
+			if err := decMode.Unmarshal(raw, &s.row); err != nil {
+				return nil, fmt.Errorf("decode row of %s: %w", name, err)
+			}
+			return s, nil
+		},
+	}
+	if touch != nil {
+		def.touch = func(r Reader, o any, t *Touched) { touch(r, &o.(*stored[R]).row, t) }
+	}
+	t := Table[R]{def: def, id: id}
+	t.addIndex(primaryIndex, true, func(row *R, k Key) (Key, bool) { return k.Uint(*id(row)), true })
+	registry.add(def)
+	return t
+}
+
+// index declares a secondary index; key reports false for rows it leaves out.
+func (t Table[R]) index(name string, key func(row *R, k Key) (Key, bool)) Index[R] {
+	t.addIndex(name, false, key)
+	return Index[R]{table: t, name: name}
+}
+
+func (t Table[R]) addIndex(name string, unique bool, key func(*R, Key) (Key, bool)) {
+	t.def.indexes = append(t.def.indexes, &memdb.IndexSchema{
+		Name: name, Unique: unique, AllowMissing: true, Indexer: &indexer[R]{key: key},
+	})
+}
+
+// indexer adapts a key function to memdb; lookups hand it finished key bytes.
+type indexer[R any] struct {
+	key func(*R, Key) (Key, bool)
+}
+
+func (i *indexer[R]) FromObject(o any) (bool, []byte, error) {
+	k, ok := i.key(&o.(*stored[R]).row, make(Key, 0, 32))
+	return ok, k, nil
+}
+
+func (i *indexer[R]) FromArgs(args ...any) ([]byte, error) {
+	k, ok := args[0].(Key)
+	if !ok {
+		return nil, fmt.Errorf("index argument is %T, not a Key", args[0])
+	}
+	return k, nil
+}
+
+// Name returns the model's name as Flagsmith writes it ("Feature").
+func (t Table[R]) Name() string { return t.def.name }
+
+// Get returns the row with that id.
+func (t Table[R]) Get(r Reader, id uint64) (row R, ok bool) {
+	o, err := r.read().First(t.def.name, primaryIndex, Key(nil).Uint(id))
+	if err != nil || o == nil {
+		return row, false
+	}
+	return o.(*stored[R]).row, true
+}
+
+// Ref returns the row with that id in place. It is for readers that must not
+// copy and for identity comparison: an unchanged row keeps its address from
+// state to state. The row must not be written to.
+func (t Table[R]) Ref(r Reader, id uint64) *R {
+	o, err := r.read().First(t.def.name, primaryIndex, Key(nil).Uint(id))
+	if err != nil || o == nil {
+		return nil
+	}
+	return &o.(*stored[R]).row
+}
+
+// All yields every row by ascending id.
+func (t Table[R]) All(r Reader) iter.Seq[R] {
+	return values(iterate[R](r, t.def.name, primaryIndex, Key{}))
+}
+
+// Put inserts or replaces a row. A row whose id is 0 gets the table's next id.
+// It returns the row as stored.
+func (t Table[R]) Put(tx *Tx, row R) R {
+	id := t.id(&row)
+	if *id == 0 {
+		*id = tx.NextID(t.def)
+	}
+	tx.put(t.def, *id, &row)
+	return row
+}
+
+// Delete removes the row with that id, if there is one.
+func (t Table[R]) Delete(tx *Tx, id uint64) { tx.remove(t.def, id) }
+
+// All yields the rows whose key starts with parts. The table must not be
+// written to while the sequence runs: collect first (see [Index.List]).
+func (x Index[R]) All(r Reader, parts ...any) iter.Seq[R] { return values(x.Refs(r, parts...)) }
+
+// Refs is [Index.All] without copying the rows; see [Table.Ref].
+func (x Index[R]) Refs(r Reader, parts ...any) iter.Seq[*R] {
+	return iterate[R](r, x.table.def.name, x.name, keyOf(parts...))
+}
+
+// List returns the rows whose key starts with parts.
+func (x Index[R]) List(r Reader, parts ...any) []R {
+	rows := []R{}
+	for row := range x.All(r, parts...) {
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// First returns the first row whose key starts with parts.
+func (x Index[R]) First(r Reader, parts ...any) (row R, ok bool) {
+	for p := range x.Refs(r, parts...) {
+		return *p, true
+	}
+	return row, false
+}
+
+// Count returns how many rows have a key that starts with parts.
+func (x Index[R]) Count(r Reader, parts ...any) int {
+	n := 0
+	for range x.Refs(r, parts...) {
+		n++
+	}
+	return n
+}
+
+// DeleteAll removes the rows whose key starts with parts as one range in the
+// log, however many they are.
+func (x Index[R]) DeleteAll(tx *Tx, parts ...any) {
+	tx.removeRange(x.table.def, x.name, keyOf(parts...))
+}
+
+func iterate[R any](r Reader, table, index string, k Key) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		it, err := r.read().Get(table, index, k)
+		if err != nil {
+			panic(fmt.Sprintf("fsm: %s by %s: %v", table, index, err)) // a table or index that is not declared
+		}
+		for o := it.Next(); o != nil; o = it.Next() {
+			if !yield(&o.(*stored[R]).row) {
+				return
+			}
+		}
+	}
+}
+
+func values[R any](refs iter.Seq[*R]) iter.Seq[R] {
+	return func(yield func(R) bool) {
+		for p := range refs {
+			if !yield(*p) {
+				return
+			}
+		}
+	}
+}
+
+// Refs is [Table.All] without copying the rows; see [Table.Ref].
+func (t Table[R]) Refs(r Reader) iter.Seq[*R] { return iterate[R](r, t.def.name, primaryIndex, Key{}) }

@@ -1,0 +1,171 @@
+package fsm
+
+import (
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// Tx is one admin write while it runs on the leader: it reads what the writes
+// before it left, including those of the same turn, and collects what it
+// changes. Nothing is visible to anybody else until the log has it. A Tx is
+// valid only inside the function it was given to and on its goroutine.
+type Tx struct {
+	txn        *memdb.Txn
+	state      *State
+	now        Time
+	author     Author
+	writeID    uint64
+	ops        []op
+	last       map[rowKey]int // position of the last op per row, while no range came after it
+	identities []identity.Op
+	applied    []func(identity.Result)
+	bytes      int
+}
+
+type rowKey struct {
+	table uint8
+	id    uint64
+}
+
+func (tx *Tx) read() *memdb.Txn { return tx.txn }
+
+// Now returns the time of the transaction; every timestamp it writes is this one.
+func (tx *Tx) Now() Time { return tx.now }
+
+// Author returns who the transaction is made for.
+func (tx *Tx) Author() Author { return tx.author }
+
+// SetAuthor changes who the transaction is made for: authentication happens
+// inside it.
+func (tx *Tx) SetAuthor(a Author) { tx.author = a }
+
+// Genesis returns what the installation was born with.
+func (tx *Tx) Genesis() Genesis { return tx.state.Genesis }
+
+// Identities returns the identity stores as of the last applied entry; they do
+// not show what this transaction does to them.
+func (tx *Tx) Identities() *identity.Stores { return tx.state.identities }
+
+// Identity adds an identity operation. It is carried out when the entry is
+// applied; then, before the write is answered, applied (which may be nil) gets
+// its result. An operation with ExpectLastChange that no longer holds makes the
+// Writer run the whole transaction again.
+func (tx *Tx) Identity(o identity.Op, applied func(identity.Result)) {
+	tx.identities = append(tx.identities, o)
+	tx.applied = append(tx.applied, applied)
+}
+
+// NextID gives the next id of a table. [Table.Put] calls it for rows without one.
+func (tx *Tx) NextID(def *tableDef) uint64 { return tx.next(uint64(def.number)) }
+
+// NextMultivariateValueID gives the next id of a [MultivariateValue].
+func (tx *Tx) NextMultivariateValueID() uint64 { return tx.next(sequenceMultivariateValue) }
+
+// NextSegmentRuleID gives the next id of a [SegmentRule].
+func (tx *Tx) NextSegmentRuleID() uint64 { return tx.next(sequenceSegmentRule) }
+
+// NextConditionID gives the next id of a [Condition].
+func (tx *Tx) NextConditionID() uint64 { return tx.next(sequenceCondition) }
+
+func (tx *Tx) next(id uint64) uint64 {
+	s, _ := sequences.Get(tx, id)
+	s.ID, s.Last = id, s.Last+1
+	sequences.Put(tx, s)
+	return s.Last
+}
+
+// Audit adds a row to Flagsmith's audit log and moves on updated_at of the
+// environment it names, or of every environment of its project: that is what
+// clients' polling and realtime follow.
+func (tx *Tx) Audit(a AuditLog) {
+	tx.AuditOnly(a)
+	if a.Environment != 0 {
+		tx.TouchEnvironment(a.Environment)
+		return
+	}
+	for _, e := range EnvironmentsByProject.List(tx, a.Project) {
+		tx.TouchEnvironment(e.ID)
+	}
+}
+
+// AuditOnly is [Tx.Audit] without moving updated_at, for the few kinds that do not.
+func (tx *Tx) AuditOnly(a AuditLog) {
+	a.CreatedDate, a.Author, a.Write = tx.now, tx.author.User, tx.writeID
+	if p, ok := Projects.Get(tx, a.Project); ok {
+		a.Organisation = p.Organisation
+	}
+	AuditLogs.Put(tx, a)
+}
+
+// TouchEnvironment sets an environment's updated_at to the transaction's time,
+// or just past its old value: it only grows.
+func (tx *Tx) TouchEnvironment(id uint64) {
+	if e, ok := Environments.Get(tx, id); ok {
+		e.UpdatedAt = max(tx.now, e.UpdatedAt+1)
+		Environments.Put(tx, e)
+	}
+}
+
+// NewUUID returns a random uuid: chosen here, by the proposer, never in apply.
+func (tx *Tx) NewUUID() uuid.UUID { return uuid.New() }
+
+func (tx *Tx) put(def *tableDef, id uint64, row any) {
+	raw := must(encMode.Marshal(row))
+	o := must(def.decode(raw)) // a copy of its own: the caller keeps nothing of the state
+	if err := tx.txn.Insert(def.name, o); err != nil {
+		panic("fsm: insert into " + def.name + ": " + err.Error())
+	}
+	tx.log(op{Table: def.number, ID: id, Row: raw})
+}
+
+func (tx *Tx) remove(def *tableDef, id uint64) {
+	o, _ := tx.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
+	if o == nil {
+		return
+	}
+	if err := tx.txn.Delete(def.name, o); err != nil {
+		panic("fsm: delete from " + def.name + ": " + err.Error())
+	}
+	tx.log(op{Table: def.number, ID: id})
+}
+
+func (tx *Tx) removeRange(def *tableDef, index string, k Key) {
+	if n, err := tx.txn.DeleteAll(def.name, index, k); err != nil {
+		panic("fsm: delete from " + def.name + ": " + err.Error())
+	} else if n == 0 {
+		return
+	}
+	tx.ops = append(tx.ops, op{Table: def.number, Index: index, Key: k})
+	clear(tx.last)
+}
+
+// log appends o, or replaces the row's last op: within a write only the last
+// state of a row matters (counters and updated_at change many times).
+func (tx *Tx) log(o op) {
+	tx.bytes += len(o.Row)
+	k := rowKey{o.Table, o.ID}
+	if i, ok := tx.last[k]; ok {
+		tx.bytes -= len(tx.ops[i].Row)
+		tx.ops[i] = o
+		return
+	}
+	tx.last[k] = len(tx.ops)
+	tx.ops = append(tx.ops, o)
+	tx.bytes += 16
+}
+
+// finish closes the transaction's books and reports whether it did anything that
+// the log must carry.
+func (tx *Tx) finish() (write, bool) {
+	if len(tx.ops) == 0 && len(tx.identities) == 0 {
+		return write{}, false
+	}
+	sequences.Put(tx, sequence{ID: uint64(ChangeLog.def.number), Last: tx.writeID})
+	w := write{ID: tx.writeID, Author: tx.author, Ops: tx.ops}
+	if len(tx.identities) > 0 {
+		w.Identities = identity.AppendOps(nil, tx.identities)
+	}
+	return w, true
+}

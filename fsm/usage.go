@@ -1,0 +1,33 @@
+package fsm
+
+// UsageKind is what a usage counter counts.
+type UsageKind uint8
+
+// The kinds of counter. The request kinds are Flagsmith's API usage resources.
+const (
+	UsageFlags               UsageKind = 1
+	UsageIdentities          UsageKind = 2
+	UsageTraits              UsageKind = 3
+	UsageEnvironmentDocument UsageKind = 4
+	UsageEvaluation          UsageKind = 5 // flag evaluations reported by SDKs
+)
+
+// Usage is one counter: how often, within the bucket that starts at Bucket.
+type Usage struct {
+	ID          uint64    `cbor:"1,keyasint"`
+	Environment uint64    `cbor:"2,keyasint"`
+	Kind        UsageKind `cbor:"3,keyasint"`
+	Feature     uint64    `cbor:"4,keyasint,omitempty"` // UsageEvaluation only
+	Bucket      Time      `cbor:"5,keyasint"`           // start of a UTC hour
+	Labels      string    `cbor:"6,keyasint,omitempty"` // "name=value" pairs, sorted, joined by NUL-free commas
+	Count       int64     `cbor:"7,keyasint"`
+}
+
+// Usages is the table of usage counters.
+var (
+	Usages      = newTable[Usage](21, "Usage", func(u *Usage) *uint64 { return &u.ID }, nil)
+	UsagesByKey = Usages.index("key", func(u *Usage, k Key) (Key, bool) {
+		return k.Uint(u.Environment).Byte(byte(u.Kind)).Uint(u.Feature).Uint(uint64(u.Bucket)).String(u.Labels), true
+	})
+	UsagesByBucket = Usages.index("bucket", func(u *Usage, k Key) (Key, bool) { return k.Uint(uint64(u.Bucket)), true })
+)

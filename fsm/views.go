@@ -1,0 +1,196 @@
+package fsm
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/flagraft/flagraft/cluster/actor"
+)
+
+// Views gives readers the newest [View] of each environment and the meaning of
+// each environment key. Lookups never lock: they load one atomic pointer.
+type Views struct {
+	log       *slog.Logger
+	fsm       *FSM
+	directory atomic.Pointer[directory]
+	onView    atomic.Pointer[func(*View)]
+}
+
+// directory is the immutable set of environments and keys; the FSM goroutine
+// replaces it when one of them changes.
+type directory struct {
+	keys         map[string]*EnvironmentKey
+	environments map[uint64]*Live
+}
+
+// NewViews makes an empty set of Views for one [FSM].
+func NewViews(log *slog.Logger) *Views {
+	v := &Views{log: log}
+	v.directory.Store(&directory{})
+	return v
+}
+
+func (v *Views) attach(f *FSM) { v.fsm = f }
+
+// OnView sets the function called with each published View, on the environment's
+// actor: it must not block. Realtime and progress reports hang on it.
+func (v *Views) OnView(f func(*View)) { v.onView.Store(&f) }
+
+// EnvironmentKey is what an X-Environment-Key header names.
+type EnvironmentKey struct {
+	Live      *Live
+	Server    bool // a "ser." key
+	Active    bool
+	ExpiresAt Time // zero: never
+}
+
+// Usable reports whether the key opens anything at that time.
+func (k *EnvironmentKey) Usable(now Time) bool {
+	return k.Active && (k.ExpiresAt.IsZero() || now < k.ExpiresAt)
+}
+
+// ByKey finds an environment by client-side or server-side key. key is not kept.
+func (v *Views) ByKey(key []byte) (*EnvironmentKey, bool) {
+	k, ok := v.directory.Load().keys[string(key)]
+	return k, ok
+}
+
+// ByID finds an environment by id.
+func (v *Views) ByID(environment uint64) (*Live, bool) {
+	l, ok := v.directory.Load().environments[environment]
+	return l, ok
+}
+
+// Each calls f with every environment, in no order.
+func (v *Views) Each(f func(*Live)) {
+	for _, l := range v.directory.Load().environments {
+		f(l)
+	}
+}
+
+// Wait returns once the Views of the given environments reflect index, as far as
+// it touched them, or with the context's error. Environments that are gone
+// count as done.
+func (v *Views) Wait(ctx context.Context, index uint64, environments ...uint64) error {
+	if err := v.fsm.applied.Wait(ctx, index); err != nil {
+		return err
+	}
+	for _, id := range environments {
+		if l, ok := v.ByID(id); ok {
+			if err := l.wait(ctx, index); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// changed is called on the FSM goroutine after a state was published and before
+// its index is announced as applied.
+func (v *Views) changed(touched *Touched, index uint64) {
+	if touched.keys {
+		v.rebuild(index)
+	}
+	for _, id := range touched.environments {
+		if l, ok := v.ByID(id); ok {
+			l.touch(index)
+		}
+	}
+}
+
+// restored is changed for a state that replaced everything.
+func (v *Views) restored(index uint64) {
+	v.rebuild(index)
+	v.Each(func(l *Live) { l.touch(index) })
+}
+
+// rebuild makes the directory anew from the tables, keeping the actors of
+// environments that stay and ending those of environments that went.
+func (v *Views) rebuild(index uint64) {
+	old, state := v.directory.Load(), v.fsm.State()
+	d := &directory{keys: map[string]*EnvironmentKey{}, environments: map[uint64]*Live{}}
+	for e := range Environments.All(state) {
+		l := old.environments[e.ID]
+		if l == nil {
+			l = newLive(v, e.ID)
+			l.touch(index)
+		}
+		d.environments[e.ID] = l
+		d.keys[e.APIKey] = &EnvironmentKey{Live: l, Active: true}
+		for k := range EnvironmentAPIKeysByEnvironment.All(state, e.ID) {
+			d.keys[k.Key] = &EnvironmentKey{Live: l, Server: true, Active: k.Active, ExpiresAt: k.ExpiresAt}
+		}
+	}
+	v.directory.Store(d)
+	for id, l := range old.environments {
+		if d.environments[id] == nil {
+			l.loop.Stop()
+		}
+	}
+}
+
+// Stop ends the environment actors.
+func (v *Views) Stop() { v.Each(func(l *Live) { l.loop.Stop() }) }
+
+// Live is one environment: its actor and the View it last published.
+//
+// The actor compiles the newest state whenever the environment was touched since
+// its last View; while changes keep coming it pauses as long as its last compile
+// took, so that compiling never takes more than half a core. Full-policy:
+// coalesce, newest state wins; touching never blocks.
+type Live struct {
+	id      uint64
+	views   *Views
+	view    atomic.Pointer[View]
+	reached Watermark     // index of the newest View
+	touched atomic.Uint64 // last index that concerned the environment
+	signal  actor.Signal
+	loop    *actor.Loop
+}
+
+func newLive(v *Views, id uint64) *Live {
+	l := &Live{id: id, views: v, signal: actor.NewSignal()}
+	l.loop = actor.Go(l.run)
+	return l
+}
+
+// ID returns the environment's id.
+func (l *Live) ID() uint64 { return l.id }
+
+// View returns the newest View, or nil in the moment before the first one.
+func (l *Live) View() *View { return l.view.Load() }
+
+// Reached returns the last index that touched the environment and is in its View.
+func (l *Live) Reached() uint64 { return l.reached.Current() }
+
+func (l *Live) touch(index uint64) {
+	l.touched.Store(index)
+	l.signal.Raise()
+}
+
+// wait returns once the View shows what touched the environment up to index.
+// The caller has waited for index to be applied.
+func (l *Live) wait(ctx context.Context, index uint64) error {
+	return l.reached.Wait(ctx, min(index, l.touched.Load()))
+}
+
+func (l *Live) run(ctx context.Context) {
+	for l.signal.Wait(ctx) {
+		start := time.Now()
+		view := compileView(l.views.fsm.State(), l.id, l.view.Load())
+		if view == nil {
+			continue // deleted: the directory drops this actor soon
+		}
+		l.view.Store(view)
+		if f := l.views.onView.Load(); f != nil {
+			(*f)(view)
+		}
+		l.reached.Advance(view.Index)
+		select {
+		case <-time.After(time.Since(start)):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,273 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/hashicorp/go-memdb"
+
+	"github.com/flagraft/flagraft/cluster/actor"
+)
+
+// Bounds of one Writer turn. A transaction that alone passes maxTurnBytes makes
+// an entry of its own; past maxWriteBytes it is refused.
+const (
+	maxTurnTime   = 50 * time.Millisecond
+	maxTurnBytes  = 1 << 20
+	maxWriteBytes = 16 << 20
+	maxReruns     = 5
+)
+
+// ErrTooLarge is the error of a write that no log entry can carry.
+var ErrTooLarge = errors.New("write is larger than a log entry may be")
+
+// Proposer replicates entries: the cluster node. Only the leader's succeeds.
+type Proposer interface {
+	// Propose replicates an entry and returns its index and Apply's answer. An
+	// error may mean that the outcome is unknown; see package cluster.
+	Propose(ctx context.Context, entry []byte) (index uint64, answer any, err error)
+	// Barrier returns once everything committed before it is applied here.
+	Barrier(ctx context.Context) error
+	// Verify returns nil if this node still leads.
+	Verify(ctx context.Context) error
+}
+
+// Writer is the actor that turns admin writes into changesets, on the leader.
+// One turn takes everything that waits in its mailbox, runs the transactions in
+// order on a fork of the state, proposes their rows as one entry, waits until it
+// is applied, and answers everybody: no two transactions race, and the rate is
+// batch × commits. It is the one actor that waits inside its loop.
+//
+// Full-policy: callers block until there is room or their context ends.
+type Writer struct {
+	fsm     *FSM
+	log     *slog.Logger
+	propose Proposer
+	clock   func() time.Time
+	mailbox *actor.Actor[*request]
+
+	// Owned by the actor.
+	verified bool // a barrier passed since leadership was gained or a propose failed
+}
+
+// Written tells what became of a successful write.
+type Written struct {
+	Index        uint64   // of the entry; 0 when the write changed nothing
+	Environments []uint64 // whose Views it touched
+}
+
+// request is one waiting transaction; a nil run only readies the Writer.
+type request struct {
+	ctx    context.Context
+	author Author
+	run    func(*Tx) error
+	answer chan<- outcome
+	reset  bool // leadership was gained
+
+	// Of the turn at hand.
+	tx     *Tx
+	write  write
+	writes bool
+	err    error
+}
+
+type outcome struct {
+	written Written
+	err     error
+}
+
+// NewWriter starts the Writer. clock is the wall clock of proposed times.
+func NewWriter(f *FSM, p Proposer, clock func() time.Time, log *slog.Logger) *Writer {
+	w := &Writer{fsm: f, propose: p, clock: clock, log: log}
+	w.mailbox = actor.StartBatch(1024, w.turn)
+	return w
+}
+
+// Stop lets waiting writes finish and ends the actor.
+func (w *Writer) Stop() { w.mailbox.Stop() }
+
+// Gained tells the Writer that this node became the leader: it catches up with
+// the log and, on a new installation, writes the genesis.
+func (w *Writer) Gained() {
+	_ = w.mailbox.TryTell(&request{ctx: context.Background(), reset: true, answer: make(chan outcome, 1)})
+}
+
+// Waiting returns how many writes wait for a turn.
+func (w *Writer) Waiting() int { return w.mailbox.Len() }
+
+// Write runs a transaction and returns once what it wrote is committed and
+// applied on this node. run may be called more than once, each time on a fresh
+// [Tx], and must not keep what it read; an error of run aborts it alone and is
+// returned as it is. Other errors are the [Proposer]'s.
+func (w *Writer) Write(ctx context.Context, author Author, run func(*Tx) error) (Written, error) {
+	answer := make(chan outcome, 1)
+	if err := w.mailbox.Tell(ctx, &request{ctx: ctx, author: author, run: run, answer: answer}); err != nil {
+		return Written{}, err
+	}
+	// The context is not watched here: once taken, the answer is either an error
+	// of a context that ended before the run, or the true outcome.
+	o := <-answer
+	return o.written, o.err
+}
+
+func (w *Writer) turn(batch []*request) {
+	for _, r := range batch {
+		if r.reset {
+			w.verified = false
+		}
+	}
+	for len(batch) > 0 {
+		n := w.group(batch)
+		for _, r := range batch[:n] {
+			r.tx = nil
+		}
+		batch = batch[n:]
+	}
+}
+
+// group runs as many waiting transactions as one entry may hold, at least one,
+// and answers them; it returns how many.
+func (w *Writer) group(batch []*request) int {
+	var n int
+	var err error
+	for range maxReruns {
+		if err = w.ready(); err != nil {
+			n = len(batch)
+			break
+		}
+		var entry []byte
+		if n, entry = w.run(batch); entry == nil {
+			err = w.propose.Verify(context.Background())
+			break
+		}
+		var index uint64
+		var result any
+		if index, result, err = w.propose.Propose(context.Background(), entry); err != nil {
+			w.verified = false
+			break
+		}
+		done := result.(*ChangesetResult)
+		if done.Err == nil {
+			w.answer(batch[:n], index, done)
+			return n
+		}
+		err = done.Err
+		w.verified = !errors.Is(err, ErrFenced)
+	}
+	for _, r := range batch[:n] {
+		switch {
+		case err != nil:
+			r.answer <- outcome{err: err}
+		default:
+			r.answer <- outcome{err: r.err}
+		}
+	}
+	return n
+}
+
+// ready makes sure that the fork shows everything committed before this turn.
+func (w *Writer) ready() error {
+	if w.verified {
+		return nil
+	}
+	if err := w.propose.Barrier(context.Background()); err != nil {
+		return err
+	}
+	if !w.fsm.State().Born() {
+		if _, _, err := w.propose.Propose(context.Background(), newGenesis(w.clock())); err != nil {
+			return err
+		}
+	}
+	w.verified = true
+	return nil
+}
+
+// run executes transactions on a fork until the turn is full. The entry is nil
+// when none of them changed anything.
+func (w *Writer) run(batch []*request) (n int, entry []byte) {
+	state := w.fsm.State()
+	fork := state.db.Snapshot()
+	now := max(TimeOf(w.clock()), state.Time+1)
+	start, size := time.Now(), 0
+	c := changeset{Seq: state.Seq + 1}
+	for _, r := range batch {
+		if n > 0 && (size > maxTurnBytes || time.Since(start) > maxTurnTime) {
+			break
+		}
+		bytes := w.runOne(r, fork, state, now)
+		if n > 0 && size+bytes > maxTurnBytes && r.writes {
+			r.tx.txn.Abort()
+			break // a turn of its own; it runs again there
+		}
+		n++
+		if r.writes {
+			r.tx.txn.Commit() // into the fork: the next transaction sees it
+			c.Writes = append(c.Writes, r.write)
+			size += bytes
+			now++
+		}
+	}
+	if len(c.Writes) == 0 {
+		return n, nil
+	}
+	c.Time = now - 1
+	return n, newEntry(KindChangeset, must(encMode.Marshal(&c)))
+}
+
+// runOne runs one transaction and leaves its result in r; it returns its size.
+func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time) int {
+	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
+	if r.run == nil {
+		return 0
+	}
+	if r.err = r.ctx.Err(); r.err != nil {
+		return 0
+	}
+	tx := &Tx{txn: fork.Txn(true), state: state, now: now, author: r.author, last: map[rowKey]int{}}
+	s, _ := sequences.Get(tx, uint64(ChangeLog.def.number))
+	tx.writeID = s.Last + 1
+	r.tx = tx
+	if r.err = w.call(r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
+		r.err = ErrTooLarge
+	}
+	if r.err == nil {
+		r.write, r.writes = tx.finish()
+	}
+	if !r.writes {
+		tx.txn.Abort()
+	}
+	return tx.bytes + len(r.write.Identities)
+}
+
+// call turns a panic of a handler into its error: one bad request must not end
+// the Writer.
+func (w *Writer) call(run func(*Tx) error, tx *Tx) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.log.Error("panic in a write", "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic in a write: %v", p)
+		}
+	}()
+	return run(tx)
+}
+
+func (w *Writer) answer(batch []*request, index uint64, done *ChangesetResult) {
+	i := 0
+	for _, r := range batch {
+		if !r.writes {
+			r.answer <- outcome{err: r.err}
+			continue
+		}
+		for j, applied := range r.tx.applied {
+			if applied != nil {
+				applied(done.Results[i][j])
+			}
+		}
+		r.answer <- outcome{written: Written{Index: index, Environments: done.Touched[i]}}
+		i++
+	}
+}
