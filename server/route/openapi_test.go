@@ -1,0 +1,60 @@
+package route
+
+import (
+	"encoding/json"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+)
+
+type described struct {
+	ID       int         `json:"id"`
+	At       time.Time   `json:"at"`
+	Children []described `json:"children"`
+	Note     *string     `json:"note"`
+}
+
+type describedIn struct {
+	Project uint64   `path:"project_pk"`
+	Tags    []uint64 `query:"tags" v:"csv"`
+	widget
+}
+
+type allow struct{}
+
+func (allow) Name() string      { return "nothing" }
+func (allow) Check(*Call) error { return nil }
+
+func TestOpenAPI(t *testing.T) {
+	table, err := NewTable([]Row{
+		{Method: "POST", Path: "/api/v1/projects/{project_pk}/things/", OperationID: "create", Tag: "Things", Status: 201, Auth: Admin, Kind: Write,
+			Permission: allow{}, Handler: Func(func(*Call, describedIn) (described, error) { return described{}, nil })},
+		{Method: "PATCH", Path: "/api/v1/projects/{project_pk}/things/", OperationID: "patch", Tag: "Things", Auth: Admin, Kind: Write,
+			Handler: Func(func(*Call, describedIn) (described, error) { return described{}, nil })},
+		{Method: "GET", Path: "/api/v1/things/", OperationID: "list", Tag: "Things",
+			Handler: Func(func(*Call, struct{}) (Page[described], error) { return Page[described]{}, nil })},
+		{Method: "GET", Path: "/hidden/", OperationID: "hidden", Hidden: true, Handler: Func(noop)},
+	})
+	require.NoError(t, err)
+	asJSON, asYAML, err := table.OpenAPI(APIInfo{Title: "x", Version: "1"})
+	require.NoError(t, err)
+
+	var doc, again map[string]any
+	require.NoError(t, json.Unmarshal(asJSON, &doc))
+	require.NoError(t, yaml.Unmarshal(asYAML, &again))
+	paths := doc["paths"].(map[string]any)
+	require.Len(t, paths, 2)
+	require.Len(t, again["paths"], 2)
+	schemas := doc["components"].(map[string]any)["schemas"].(map[string]any)
+	for _, name := range []string{"Described", "DescribedRequest", "PatchedDescribedRequest", "PaginatedDescribedList", "PartRequest"} {
+		require.Contains(t, schemas, name)
+	}
+	require.Equal(t, []any{"name"}, schemas["DescribedRequest"].(map[string]any)["required"])
+	require.NotContains(t, schemas["PatchedDescribedRequest"], "required")
+	for _, r := range regexp.MustCompile(`"#/components/(\w+)/(\w+)"`).FindAllSubmatch(asJSON, -1) {
+		require.Contains(t, doc["components"].(map[string]any)[string(r[1])], string(r[2]), "dangling reference")
+	}
+}

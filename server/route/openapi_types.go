@@ -1,0 +1,245 @@
+package route
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// typeWriter describes Go types as JSON schemas; structs become components, named after their type.
+type typeWriter struct {
+	names   map[string]any // component name → the type or object it stands for
+	order   []string
+	schemas map[string]omap
+}
+
+func newTypeWriter() *typeWriter {
+	return &typeWriter{names: map[string]any{}, schemas: map[string]omap{}}
+}
+
+func (w *typeWriter) components() omap {
+	var out omap
+	for _, n := range w.order {
+		out = out.with(n, w.schemas[n])
+	}
+	return out
+}
+
+// component reserves a name for a type and builds its schema once; recursive types find the reservation.
+func (w *typeWriter) component(name string, id any, build func() omap) omap {
+	for base, i := name, 2; ; i++ {
+		known, taken := w.names[name]
+		if !taken {
+			break
+		}
+		if known == id {
+			return ref("schemas", name)
+		}
+		name = base + itoa(i)
+	}
+	w.names[name] = id
+	w.order = append(w.order, name)
+	w.schemas[name] = build()
+	return ref("schemas", name)
+}
+
+var packagePath = regexp.MustCompile(`[\w./\-]*[./]`)
+
+// typeName makes a component name: Page[pkg.Tag] becomes PaginatedTag.
+func typeName(t reflect.Type) string {
+	n := packagePath.ReplaceAllString(t.Name(), "")
+	if inner, ok := strings.CutPrefix(n, "Page["); ok {
+		inner = strings.TrimSuffix(inner, "]")
+		n = "Paginated" + strings.ToUpper(inner[:1]) + inner[1:] + "List"
+	}
+	n = strings.NewReplacer("[", "", "]", "", ",", "", "*", "", "·", "").Replace(n)
+	if n == "" {
+		return "Object"
+	}
+	return strings.ToUpper(n[:1]) + n[1:]
+}
+
+func nullable(s omap) omap {
+	for i, m := range s {
+		if t, ok := m.value.(string); ok && m.name == "type" {
+			out := append(omap{}, s...)
+			out[i].value = []string{t, "null"}
+			return out
+		}
+	}
+	if len(s) == 0 {
+		return s
+	}
+	return omap{{"anyOf", []omap{s, {{"type", "null"}}}}}
+}
+
+func scalarSchema() omap {
+	return omap{{"type", []string{"string", "integer", "number", "boolean", "null"}}}
+}
+
+// output describes what the encoder writes for a type.
+func (w *typeWriter) output(t reflect.Type) omap {
+	switch {
+	case t.Kind() == reflect.Interface, t == valueType, t == reflect.TypeFor[json.RawMessage]():
+		return omap{}
+	case t == scalarType:
+		return scalarSchema()
+	case t == timeType, t.Kind() != reflect.Pointer && t.Implements(instantType):
+		return omap{{"type", "string"}, {"format", "date-time"}}
+	case t == reflect.TypeFor[uuid.UUID]():
+		return omap{{"type", "string"}, {"format", "uuid"}}
+	case t.Kind() == reflect.Struct && t.Implements(optionalType):
+		v, _ := t.FieldByName("Value")
+		return nullable(w.output(v.Type))
+	case t.Kind() == reflect.Pointer:
+		return nullable(w.output(t.Elem()))
+	case t.Implements(appenderType), t.Implements(marshalerType):
+		return omap{}
+	case t.Implements(textType):
+		return omap{{"type", "string"}}
+	}
+	return w.outputKind(t)
+}
+
+func (w *typeWriter) outputKind(t reflect.Type) omap {
+	zero := reflect.Zero(t)
+	switch {
+	case t.Kind() == reflect.Bool:
+		return omap{{"type", "boolean"}}
+	case t.Kind() == reflect.String:
+		return omap{{"type", "string"}}
+	case zero.CanInt(), zero.CanUint():
+		return omap{{"type", "integer"}}
+	case zero.CanFloat():
+		return omap{{"type", "number"}}
+	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
+		return omap{{"type", "array"}, {"items", w.output(t.Elem())}}
+	case t.Kind() == reflect.Map:
+		return omap{{"type", "object"}, {"additionalProperties", w.output(t.Elem())}}
+	case t.Kind() == reflect.Struct:
+		return w.component(typeName(t), t, func() omap { return w.outputObject(t) })
+	}
+	return omap{}
+}
+
+func (w *typeWriter) outputObject(t reflect.Type) omap {
+	props, required := omap{}, []string{}
+	for _, f := range jsonFields(t) {
+		props = props.with(f.name, w.output(f.field.Type))
+		if !f.omitempty {
+			required = append(required, f.name)
+		}
+	}
+	return omap{{"type", "object"}, {"required", required}, {"properties", props}}
+}
+
+// input describes a member the decoder reads.
+func (w *typeWriter) input(f *field) omap {
+	s := w.inputTarget(f)
+	if f.def != nil {
+		s = s.with("default", *f.def)
+	}
+	if f.null && f.target.shape != shapeScalar {
+		s = nullable(s)
+	}
+	return s
+}
+
+func (w *typeWriter) inputTarget(f *field) omap {
+	switch f.target.shape {
+	case shapeString:
+		return inputText(f)
+	case shapeInt:
+		return withRange(omap{{"type", "integer"}}, f)
+	case shapeFloat:
+		return withRange(omap{{"type", "number"}}, f)
+	case shapeBool:
+		return omap{{"type", "boolean"}}
+	case shapeTime, shapeInstant:
+		return omap{{"type", "string"}, {"format", "date-time"}}
+	case shapeScalar:
+		return scalarSchema()
+	case shapeFile:
+		return omap{{"type", "string"}, {"format", "binary"}}
+	case shapeList:
+		return inputList(f, w.input(f.target.elem))
+	case shapeObject:
+		return w.object(f.target.obj, f.target.typ, false)
+	}
+	return omap{}
+}
+
+func inputText(f *field) omap {
+	s := omap{{"type", "string"}}
+	if len(f.choices) > 0 {
+		s = s.with("enum", f.choices)
+	}
+	if format := map[string]string{"email": "email", "url": "uri", "uuid": "uuid"}[f.format]; format != "" {
+		s = s.with("format", format)
+	}
+	if f.hasMax {
+		s = s.with("maxLength", f.max)
+	}
+	switch {
+	case f.hasMin:
+		s = s.with("minLength", f.min)
+	case !f.blank && !f.param && len(f.choices) == 0:
+		s = s.with("minLength", 1)
+	}
+	return s
+}
+
+func withRange(s omap, f *field) omap {
+	if f.hasMin {
+		s = s.with("minimum", f.min)
+	}
+	if f.hasMax {
+		s = s.with("maximum", f.max)
+	}
+	return s
+}
+
+func inputList(f *field, items omap) omap {
+	s := omap{{"type", "array"}, {"items", items}}
+	if f.nonempty {
+		s = s.with("minItems", 1)
+	} else if f.hasMin {
+		s = s.with("minItems", f.min)
+	}
+	if f.hasMax {
+		s = s.with("maxItems", f.max)
+	}
+	return s
+}
+
+// patched is the identity of an object's form in PATCH, where nothing is required.
+type patched struct{ o *object }
+
+// object describes a struct of body members as a component, "TagRequest" or "PatchedTagRequest".
+func (w *typeWriter) object(o *object, t reflect.Type, partial bool) omap {
+	name := strings.TrimSuffix(strings.TrimSuffix(typeName(t), "Input"), "In") + "Request"
+	var id any = t
+	if partial {
+		name, id = "Patched"+name, patched{o}
+	}
+	return w.component(name, requestOf{id}, func() omap {
+		props, required := omap{}, []string{}
+		for _, f := range o.fields {
+			props = props.with(f.name, w.input(f))
+			if f.required && !partial {
+				required = append(required, f.name)
+			}
+		}
+		s := omap{{"type", "object"}}
+		if len(required) > 0 {
+			s = s.with("required", required)
+		}
+		return s.with("properties", props)
+	})
+}
+
+// requestOf keeps a type's input form apart from its output form.
+type requestOf struct{ id any }
