@@ -1,0 +1,272 @@
+package identity
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+const (
+	segmentBits = 10
+	segmentSize = 1 << segmentBits
+	segmentMask = segmentSize - 1
+	// maxSegments keeps slot numbers within the 26 bits of an index word, its two reserved values excepted.
+	maxSegments = 1<<(slotBits-segmentBits) - 1
+	// arenaStart: offset 0 means "no record".
+	arenaStart = 1
+	minArena   = 256
+	// slackDivisor: a rewritten arena has room for 1/5 of its live bytes, so at most a sixth of it is dead or empty.
+	slackDivisor = 5
+)
+
+// segment holds the records of up to 1,024 slots in creation order. locs and the bytes below used are what readers and
+// snapshots see; the remaining fields are the writer's.
+type segment struct {
+	locs []uint32 // offset of each slot's record in data, 0 when there is none; atomic
+	data []byte   // append-only
+
+	used  int    // bytes of data in use
+	live  int    // bytes of data that are some slot's record
+	n     int    // slots given
+	count int    // slots with a record
+	epoch uint64 // snapshot epoch for which locs may be written
+}
+
+// body returns the record body at slot index i, nil when there is none.
+func (s *segment) body(i uint32) []byte {
+	loc := atomic.LoadUint32(&s.locs[i])
+	if loc == 0 {
+		return nil
+	}
+	body, _ := recordBody(s.data[loc:])
+	return body
+}
+
+// segments is the table of an environment's segments; index = slot >> segmentBits. The columns stand side by side so
+// that paging and binary search touch little memory.
+type segments struct {
+	ptr   []atomic.Pointer[segment]
+	first []atomic.Uint64 // id of the first record ever put there
+	live  []atomic.Int32  // records
+	n     atomic.Int32
+}
+
+func newSegments(capacity int) *segments {
+	return &segments{
+		ptr:   make([]atomic.Pointer[segment], capacity),
+		first: make([]atomic.Uint64, capacity),
+		live:  make([]atomic.Int32, capacity),
+	}
+}
+
+func (s *segments) grown() *segments {
+	n := int(s.n.Load())
+	g := newSegments(n + n/2 + 1)
+	for i := range n {
+		g.ptr[i].Store(s.ptr[i].Load())
+		g.first[i].Store(s.first[i].Load())
+		g.live[i].Store(s.live[i].Load())
+	}
+	g.n.Store(int32(n))
+	return g
+}
+
+// body returns the record body of a slot, nil when there is none.
+func (s *segments) body(slot uint32) []byte {
+	i := slot >> segmentBits
+	if int(i) >= len(s.ptr) {
+		return nil
+	}
+	seg := s.ptr[i].Load()
+	if seg == nil {
+		return nil
+	}
+	return seg.body(slot & segmentMask)
+}
+
+// arena allocates n bytes and the rest of the allocator's size class.
+func arena(n int) []byte {
+	b := slices.Grow([]byte(nil), n)
+	return b[:cap(b)]
+}
+
+// writable returns segment i ready for a change of locs: after a snapshot, a private copy of the table.
+func (c *core) writable(i uint32, epoch uint64, snapshots bool) *segment {
+	table := c.segs.Load()
+	seg := table.ptr[i].Load()
+	if seg.epoch == epoch {
+		return seg
+	}
+	if !snapshots {
+		seg.epoch = epoch
+		return seg
+	}
+	clone := *seg
+	clone.locs, clone.epoch = slices.Clone(seg.locs), epoch
+	table.ptr[i].Store(&clone)
+	return &clone
+}
+
+// put stores the encoded record rec at slot, which may hold one already.
+func (c *core) put(slot uint32, rec []byte, epoch uint64, snapshots bool) {
+	i := slot >> segmentBits
+	seg := c.writable(i, epoch, snapshots)
+	at := slot & segmentMask
+	old := seg.locs[at]
+	oldSize := 0
+	if old != 0 {
+		_, oldSize = recordBody(seg.data[old:])
+	}
+	if seg.used+len(rec) > len(seg.data) {
+		seg = c.rewrite(i, seg, at, len(rec), epoch)
+	}
+	copy(seg.data[seg.used:], rec)
+	atomic.StoreUint32(&seg.locs[at], uint32(seg.used))
+	seg.used += len(rec)
+	seg.live += len(rec) - oldSize
+	if old == 0 {
+		seg.count++
+		c.segs.Load().live[i].Store(int32(seg.count))
+	}
+}
+
+// rewrite replaces segment i by a copy without dead records and with room for at least extra bytes. The record of slot
+// index skip is about to be replaced: it stays, for readers, until then.
+func (c *core) rewrite(i uint32, seg *segment, skip uint32, extra int, epoch uint64) *segment {
+	need := arenaStart + seg.live + extra
+	size := need + need/slackDivisor
+	if full := seg.n >= segmentSize && seg.locs[skip] != 0; !full {
+		size = tailSize(need, seg.n)
+	}
+	fresh := &segment{locs: make([]uint32, segmentSize), data: arena(max(size, minArena)), used: arenaStart,
+		live: seg.live, n: seg.n, count: seg.count, epoch: epoch}
+	for at, loc := range seg.locs[:seg.n] {
+		if loc == 0 {
+			continue
+		}
+		_, whole := recordBody(seg.data[loc:])
+		copy(fresh.data[fresh.used:], seg.data[loc:int(loc)+whole])
+		fresh.locs[at] = uint32(fresh.used)
+		fresh.used += whole
+	}
+	c.segs.Load().ptr[i].Store(fresh)
+	return fresh
+}
+
+// tailSize is the arena size of a segment that still fills: doubling, but not beyond what it will need when full.
+func tailSize(need, n int) int {
+	expected := need / max(n, 1) * segmentSize
+	return min(2*need, max(expected+expected/32, need+need/slackDivisor))
+}
+
+// trim gives the unused end of a segment that is full back.
+func (c *core) trim(i uint32, epoch uint64) {
+	seg := c.segs.Load().ptr[i].Load()
+	if spare := len(seg.data) - seg.used; spare < len(seg.data)/32+128 {
+		return
+	}
+	exact := arena(seg.used)
+	copy(exact, seg.data[:seg.used])
+	fresh := *seg
+	fresh.locs, fresh.data, fresh.epoch = slices.Clone(seg.locs), exact, epoch
+	c.segs.Load().ptr[i].Store(&fresh)
+}
+
+// remove empties a slot; a segment without records gives its memory back.
+func (c *core) remove(slot uint32, epoch uint64, snapshots bool) {
+	i := slot >> segmentBits
+	seg := c.writable(i, epoch, snapshots)
+	at := slot & segmentMask
+	_, size := recordBody(seg.data[seg.locs[at]:])
+	atomic.StoreUint32(&seg.locs[at], 0)
+	seg.live -= size
+	seg.count--
+	table := c.segs.Load()
+	table.live[i].Store(int32(seg.count))
+	if seg.count == 0 && seg.n == segmentSize {
+		table.ptr[i].Store(nil)
+	}
+}
+
+// nextSlot gives the slot of a new record with this id; false when the slots are used up.
+func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
+	table := c.segs.Load()
+	n := int(table.n.Load())
+	if n > 0 {
+		// The last segment may be empty and full; then it is gone.
+		if seg := table.ptr[n-1].Load(); seg != nil && seg.n < segmentSize {
+			seg.n++
+			return uint32(n-1)<<segmentBits | uint32(seg.n-1), true
+		} else if seg != nil {
+			c.trim(uint32(n-1), epoch)
+		}
+	}
+	if n >= maxSegments {
+		return 0, false
+	}
+	if n == len(table.ptr) {
+		table = table.grown()
+		c.segs.Store(table)
+	}
+	seg := &segment{locs: make([]uint32, segmentSize), data: arena(minArena), used: arenaStart, n: 1, epoch: epoch}
+	table.ptr[n].Store(seg)
+	table.first[n].Store(id)
+	table.n.Store(int32(n + 1))
+	return uint32(n) << segmentBits, true
+}
+
+// slotOf finds the slot of the identity with this integer id: ids grow with the slots.
+func (s *segments) slotOf(id uint64) (slot uint32, body []byte, ok bool) {
+	lo, hi := 0, int(s.n.Load())
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if s.first[mid].Load() <= id {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == 0 {
+		return 0, nil, false
+	}
+	i := lo - 1
+	seg := s.ptr[i].Load()
+	if seg == nil {
+		return 0, nil, false
+	}
+	at, body, ok := seg.find(id, s.first[i].Load())
+	return uint32(i)<<segmentBits | at, body, ok
+}
+
+// find is a binary search that steps over empty slots. Ids of one segment are distinct, so the record of id is at most
+// id-first slots in; with one environment busy it is exactly there, which is tried first.
+func (s *segment) find(id, first uint64) (uint32, []byte, bool) {
+	lo, hi := uint32(0), uint32(segmentSize)
+	if d := id - first; d < segmentSize {
+		hi = uint32(d) + 1
+		if body := s.body(uint32(d)); body != nil && bodyID(body) == id {
+			return uint32(d), body, true
+		}
+	}
+	for lo < hi {
+		mid := (lo + hi) >> 1
+		at, body := mid, []byte(nil)
+		for ; at < hi; at++ {
+			if body = s.body(at); body != nil {
+				break
+			}
+		}
+		if body == nil {
+			hi = mid
+			continue
+		}
+		switch got := bodyID(body); {
+		case got == id:
+			return at, body, true
+		case got < id:
+			lo = at + 1
+		default:
+			hi = mid
+		}
+	}
+	return 0, nil, false
+}
