@@ -25,6 +25,9 @@ const (
 // ErrTooLarge is the error of a write that no log entry can carry.
 var ErrTooLarge = errors.New("write is larger than a log entry may be")
 
+// ErrPanicked is the error of a transaction that panicked; it was aborted.
+var ErrPanicked = errors.New("panic in a write")
+
 // Proposer replicates entries: the cluster node. Only the leader's succeeds.
 type Proposer interface {
 	// Propose replicates an entry and returns its index and Apply's answer. An
@@ -249,7 +252,7 @@ func (w *Writer) call(run func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			w.log.Error("panic in a write", "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic in a write: %v", p)
+			err = fmt.Errorf("%w: %v", ErrPanicked, p)
 		}
 	}()
 	return run(tx)
