@@ -1,0 +1,105 @@
+package eval
+
+import "slices"
+
+// What Outcome.Variant and SelectVariant say besides the index of a variant.
+const (
+	NoVariant = -1 // the context has no variants, or there is no identity
+	Control   = -2 // variants exist, none was hit: the context's own value
+)
+
+// ControlKey is what a result calls the control variant.
+const ControlKey = "control"
+
+// split is the compiled multivariate choice of one feature context.
+type split struct {
+	key    string // hashed with the identity key
+	ranges []splitRange
+}
+
+// splitRange is the share [start, limit) of a variant, in percent.
+type splitRange struct {
+	start, limit float64
+	variant      int32 // index in FeatureContext.Variants
+}
+
+// newSplit is nil for a context without variants.
+func newSplit(f *FeatureContext) *split {
+	if len(f.Variants) == 0 {
+		return nil
+	}
+	ranges := make([]splitRange, len(f.Variants))
+	for i := range ranges {
+		ranges[i].variant = int32(i)
+	}
+	slices.SortStableFunc(ranges, func(a, b splitRange) int {
+		return compareNumbers(f.Variants[a.variant].Priority, f.Variants[b.variant].Priority)
+	})
+	start := 0.0
+	for i := range ranges {
+		weight, _ := f.Variants[ranges[i].variant].Weight.AsFloat()
+		ranges[i].start, ranges[i].limit = start, start+weight
+		start = ranges[i].limit
+	}
+	return &split{key: f.Key, ranges: ranges}
+}
+
+// choose is the variant that holds the percentage, or Control.
+func (s *split) choose(percentage float64) int32 {
+	for i := range s.ranges {
+		if s.ranges[i].start <= percentage && percentage < s.ranges[i].limit {
+			return s.ranges[i].variant
+		}
+	}
+	return Control
+}
+
+// SelectVariant chooses the variant of one feature context for an identity's
+// hashing key: an index into f.Variants, Control or NoVariant. It serves
+// contexts outside an Environment, such as identity overrides; f need not be
+// compiled.
+func SelectVariant(f *FeatureContext, identityKey string) int {
+	if len(f.Variants) == 0 || identityKey == "" {
+		return NoVariant
+	}
+	return int(newSplit(f).choose(Percentage(f.Key, identityKey)))
+}
+
+// VariantName is how a result names a variant choice of f: the variant's key,
+// "control", or false for none or an unkeyed one.
+func VariantName(f *FeatureContext, variant int) (string, bool) {
+	switch {
+	case variant == Control:
+		return ControlKey, true
+	case variant < 0:
+		return "", false
+	}
+	key := f.Variants[variant].Key
+	return key, key != ""
+}
+
+// ValueOf is the value f serves under a variant choice.
+func ValueOf(f *FeatureContext, variant int) Value {
+	if variant < 0 {
+		return f.Value
+	}
+	return f.Variants[variant].Value
+}
+
+// AppendReason appends the reason of a result. segment is the name of the
+// segment whose override won, nil for the environment default.
+func AppendReason(dst []byte, f *FeatureContext, variant int, segment *string) []byte {
+	switch {
+	case variant >= 0:
+		dst = append(dst, "SPLIT; weight="...)
+		return f.Variants[variant].Weight.AppendText(dst)
+	case segment != nil:
+		dst = append(dst, "TARGETING_MATCH; segment="...)
+		return append(dst, *segment...)
+	}
+	return append(dst, defaultReason()...)
+}
+
+// defaultReason is the reason of a feature nothing overrode. Later engines
+// tell DEFAULT and STATIC apart; the choice lives here.
+func defaultReason() string { return "DEFAULT" }
