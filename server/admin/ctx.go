@@ -2,55 +2,148 @@ package admin
 
 import (
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// API serves the rows of this package. Its fields are set once, before use.
-type API struct {
-	FSM        *fsm.FSM
-	Writer     *fsm.Writer
-	Views      *fsm.Views
-	Identities *fsm.IdentityWriter
-	Usage      *fsm.UsageCounter
-	Passwords  *Passwords
-	Clock      func() time.Time
-	Log        *slog.Logger
-	Version    string // shown as Flagsmith-Version and image_tag
-}
-
-// Ctx is one request as a function of this package sees it. The objects that
-// the row's permission was checked on are loaded.
+// Ctx is one request of the admin API. It is the request's fsm.Reader: the newest state that satisfies its consistency, or the
+// transaction of a write.
 type Ctx struct {
 	*route.Call
-	API *API
-	// Reader reads the tables: the applied state, or the transaction.
-	Reader fsm.Reader
-	// Tx is the transaction of a write, nil in a read.
-	Tx        *fsm.Tx
-	Principal Principal
+	fsm.Reader
 
+	// Tx is the transaction of a write; nil in a read and in before.
+	Tx *fsm.Tx
+	// Principal is who calls.
+	Principal Principal
+	// Env is what the installation offers.
+	Env *Env
+	// Log carries the request's fields.
+	Log *slog.Logger
+
+	// The objects that the row's permission looked up; zero where it did not.
 	Organisation fsm.Organisation
 	Project      fsm.Project
 	Environment  fsm.Environment
-	Feature      fsm.Feature
+
+	identityOps int
 }
 
-// Now is the time of the request: the transaction's, or the wall clock.
-func (c *Ctx) Now() fsm.Time {
-	if c.Tx != nil {
-		return c.Tx.Now()
+// Env is what handlers may use besides the state. It is shared by all requests.
+type Env struct {
+	// Clock is the wall clock. Handlers of writes use c.Now() instead.
+	Clock func() time.Time
+	// Options are the settings that the admin API obeys.
+	Options Options
+	// Passwords hashes and verifies, a bounded number at a time.
+	Passwords Passwords
+	// Throttle counts requests on this node.
+	Throttle *Throttle
+	// Version is the binary's.
+	Version string
+	// Document renders the SDK environment document; nil until the server has set it.
+	Document func(environment uint64) ([]byte, error)
+}
+
+// Passwords hashes and verifies passwords. Both wait for a free place.
+type Passwords interface {
+	Hash(password string) (string, error)
+	Verify(hash, password string) bool
+}
+
+// Options are the settings that the admin API obeys.
+type Options struct {
+	// AllowRegistrationWithoutInvite lets anybody sign up.
+	AllowRegistrationWithoutInvite bool
+	// PreventSignup refuses every registration.
+	PreventSignup bool
+	// RestrictOrganisationCreateToSuperusers as named.
+	RestrictOrganisationCreateToSuperusers bool
+	// DisableInviteLinks as named.
+	DisableInviteLinks bool
+	// LoginPerMinute is the limit of sign-ins per client address.
+	LoginPerMinute int
+	// AllowPrivateWebhooks lets webhooks point at loopback and private addresses.
+	AllowPrivateWebhooks bool
+	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.
+	E2EToken string
+
+	// The caps of one project or environment.
+	MaxFeatures, MaxSegments, MaxSegmentOverrides int
+	// FeatureValueLimit is the longest feature value in characters.
+	FeatureValueLimit int
+	// SegmentConditions is the largest number of conditions in a segment.
+	SegmentConditions int
+}
+
+// DefaultOptions are the documented defaults.
+func DefaultOptions() Options {
+	return Options{
+		AllowRegistrationWithoutInvite: true,
+		LoginPerMinute:                 20,
+		MaxFeatures:                    1000, MaxSegments: 500, MaxSegmentOverrides: 2000,
+		FeatureValueLimit: 20_000, SegmentConditions: 100,
 	}
-	return fsm.TimeOf(c.API.Clock())
 }
 
-// audit adds an audit row about an object of c's project and moves updated_at of
-// the environment on, or of every environment of the project when it is 0.
-func (c *Ctx) audit(environment uint64, related string, id uint64, log string) {
-	c.Tx.Audit(fsm.AuditLog{
-		Log: log, Project: c.Project.ID, Environment: environment,
-		RelatedObjectType: related, RelatedObjectID: id,
-	})
+// Principal is who calls: a user, an organisation key, or nobody.
+type Principal struct {
+	User *fsm.User
+	Key  *fsm.MasterAPIKey
 }
+
+// Anonymous reports a call without credentials.
+func (p Principal) Anonymous() bool { return p.User == nil && p.Key == nil }
+
+// UserID is the user's id, or 0.
+func (p Principal) UserID() uint64 {
+	if p.User == nil {
+		return 0
+	}
+	return p.User.ID
+}
+
+// Author names the principal in the change log.
+func (p Principal) Author() fsm.Author {
+	switch {
+	case p.User != nil:
+		return fsm.Author{User: p.User.ID, Name: p.User.Email}
+	case p.Key != nil:
+		return fsm.Author{MasterAPIKey: p.Key.ID, Name: p.Key.Name}
+	}
+	return fsm.Author{}
+}
+
+// Scope names the principal for idempotency keys: those of two callers never meet.
+func (p Principal) Scope() string {
+	switch {
+	case p.User != nil:
+		return "user:" + strconv.FormatUint(p.User.ID, 10)
+	case p.Key != nil:
+		return "key:" + strconv.FormatUint(p.Key.ID, 10)
+	}
+	return "anonymous"
+}
+
+// From finds the Ctx that the server attached to a call.
+func From(call *route.Call) *Ctx { return call.State.(*Ctx) }
+
+// Identity adds an identity operation to the write. applied, which may be nil, gets its result before the answer is encoded: it may fill
+// in ids of the output through a pointer, which the output then must be.
+func (c *Ctx) Identity(op identity.Op, applied func(identity.Result)) {
+	c.identityOps++
+	c.Tx.Identity(op, applied)
+}
+
+// WroteIdentities reports whether the answer may still change when the write is applied.
+func (c *Ctx) WroteIdentities() bool { return c.identityOps > 0 }
+
+// OK is the result of operations that answer without a body.
+func (c *Ctx) OK() (route.Empty, error) { return route.Empty{}, nil }
+
+// fail is OK for errors.
+func (c *Ctx) fail(err error) (route.Empty, error) { return route.Empty{}, err }

@@ -1,12 +1,35 @@
-// Package admin is the private API: everything the Flagsmith front end can do.
+// Package admin is the admin API: one file per resource, one row and one function per operation.
 //
-// A resource is one file: its rows, its input and output types, its functions
-// (tag.go is the smallest). A row says who may call it and what they need to be
-// allowed; a function gets a [Ctx] with the objects of its path already loaded,
-// and returns its answer or one of package route's errors. Functions check no
-// permissions, render no errors and take no locks.
+// A resource file holds its input and output types, its rows and its handlers, in this order; tag.go is the example to copy. rows.go lists
+// the resources. Nothing else has to be touched: routing, authentication, permission, decoding, error shapes, forwarding to the leader,
+// idempotency, waiting for the View, metrics and the API description follow from the row.
 //
-// A read runs on the newest applied state. A write runs on the leader inside a
-// transaction; it may run more than once, so it must do nothing that it cannot
-// repeat. Slow work (hashing a password) is a Prepare step before it.
+//	{Method: "DELETE", Path: "/api/v1/projects/{project_pk}/tags/{id}/", OperationID: "api_v1_projects_tags_destroy", Tag: "Tags",
+//		Status: 204, Kind: route.Write, Auth: route.Admin, Permission: ProjectPermission("MANAGE_TAGS", Path("project_pk")),
+//		Handler: write(deleteTag)},
+//
+//	func deleteTag(c *Ctx, in tagRef) (route.Empty, error) {
+//		tag, err := findTag(c, in)
+//		if err != nil {
+//			return route.Empty{}, err
+//		}
+//		fsm.Tags.Delete(c.Tx, tag.ID)
+//		return route.Empty{}, nil
+//	}
+//
+// # What a handler gets
+//
+// A *Ctx is the request's fsm.Reader: fsm.Tags.Get(c, id) reads. In a write it is the transaction, and c.Tx writes; the function may run
+// more than once, so it must not do anything but compute and use c. Slow or outside work (hashing a password, a name lookup, a request to
+// somebody) goes into the before step of write, which runs once, on the leader, after authentication and permission and before the
+// transaction:
+//
+//	Handler: write(createUser).before(func(c *Ctx, in *createUserInput) error { ... })
+//
+// What the row's permission looked up is there already: c.Organisation, c.Project, c.Environment.
+//
+// # Errors
+//
+// Return the constructors of package route: route.NotFound("Tag"), route.Field("name", "..."), route.NonField(...), route.BadRequest(...),
+// route.PermissionDenied(). Any other error becomes a 500 and is logged.
 package admin

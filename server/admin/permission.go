@@ -3,248 +3,223 @@ package admin
 import (
 	"strconv"
 
-	"github.com/google/uuid"
-
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// A permission of a row loads the object it is about into the Ctx and asks
-// whether the principal may. It is a value, so that rows read as a table:
-//
-//	Permission: onProject(path("project_pk"), viewProject)
-//	Permission: onEnvironment(path("environment_api_key"), updateFeatureState)
-//
-// What an absent or forbidden object is answered with follows the reference
-// (PERMISSIONS, FACTS §20) and is changed with hidden and the load functions.
-type permission struct {
+// Ref says where a request names the object that a permission is about.
+type Ref struct {
+	source refSource
 	name   string
-	load   func(c *Ctx) error // finds the object; its error is the answer
-	allow  func(c *Ctx) bool
-	refuse func(c *Ctx) error // the answer when allow says no
 }
 
-// Name implements [route.Permission].
-func (p permission) Name() string { return p.name }
+type refSource uint8
 
-// Check implements [route.Permission].
-func (p permission) Check(call *route.Call) error {
-	c := call.State.(*Ctx)
-	if err := p.load(c); err != nil {
-		return err
-	}
-	if p.allow(c) {
-		return nil
-	}
-	return p.refuse(c)
-}
-
-// hidden answers a refusal like an absent object, with 404.
-func (p permission) hidden(model string) permission {
-	p.refuse = func(*Ctx) error { return route.NotFound(model) }
-	load := p.load
-	p.load = func(c *Ctx) error {
-		if err := load(c); err != nil {
-			return route.NotFound(model)
-		}
-		return nil
-	}
-	return p
-}
-
-// text changes the words of a refusal.
-func (p permission) text(msg string) permission {
-	p.refuse = func(*Ctx) error { return route.Forbidden(msg) }
-	return p
-}
-
-func denied(*Ctx) error { return route.PermissionDenied() }
-
-// source is where a row names an object: its text, or "".
-type source func(c *Ctx) string
-
-func path(name string) source { return func(c *Ctx) string { return c.Param(name) } }
-
-func query(name string) source { return func(c *Ctx) string { return c.Query().Get(name) } }
-
-func body(name string) source {
-	return func(c *Ctx) string {
-		if s, ok := c.BodyMember(name).Str(); ok {
-			return s
-		}
-		return ""
-	}
-}
-
-// id reads an object id; 0 is no id.
-func (s source) id(c *Ctx) uint64 {
-	n, err := strconv.ParseUint(s(c), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// The rules of the organisation level beside the keys of the catalogue.
 const (
-	organisationAdmin = "ADMIN"
-	member            = "member"
+	fromPath refSource = iota
+	fromPathID
+	fromQuery
+	fromBody
 )
 
-// Words of refusals below an organisation.
-const insufficientPrivileges = "User does not have sufficient privileges to perform this action"
+// Path is a path parameter: the id of an organisation or project, the client-side key of an environment.
+func Path(name string) Ref { return Ref{fromPath, name} }
 
-// onOrganisation asks for organisationAdmin, member, or a permission key. Unknown
-// and foreign organisations are 403 alike.
-func onOrganisation(from source, rule string) permission {
-	return permission{
-		name: "organisation " + rule,
-		load: func(c *Ctx) error {
-			text := from(c)
-			if _, err := strconv.ParseUint(text, 10, 64); err != nil && text != "" {
-				return route.BareArray("Invalid organisation ID")
-			}
-			o, ok := fsm.Organisations.Get(c.Reader, from.id(c))
-			if !ok {
-				return route.PermissionDenied()
-			}
-			c.Organisation = o
-			return nil
-		},
-		allow: func(c *Ctx) bool {
-			switch rule {
-			case organisationAdmin:
-				return c.isOrganisationAdmin(c.Organisation.ID)
-			case member:
-				return c.isMember(c.Organisation.ID)
-			default:
-				return c.hasOrganisation(c.Organisation.ID, rule)
-			}
-		},
-		refuse: denied,
+// PathID is a path parameter that holds an environment's integer id.
+func PathID(name string) Ref { return Ref{fromPathID, name} }
+
+// Query is a query parameter holding an id.
+func Query(name string) Ref { return Ref{fromQuery, name} }
+
+// Body is a member of the body holding an id, read before the body is validated: without it the caller is refused, not told what is
+// missing (FACTS §7).
+func Body(name string) Ref { return Ref{fromBody, name} }
+
+// id reads an integer id.
+func (ref Ref) id(c *Ctx) (uint64, bool) {
+	switch ref.source {
+	case fromBody:
+		n, ok := c.BodyMember(ref.name).Int()
+		return uint64(max(n, 0)), ok && n > 0
+	case fromQuery:
+		return parseID(c.Query().Get(ref.name))
 	}
+	return parseID(c.Param(ref.name))
 }
 
-// projectAdmin and environmentAdmin are the rules that ask for an admin row.
-const (
-	projectAdmin     = ""
-	environmentAdmin = ""
-)
-
-// onProject asks for a permission key, or projectAdmin. A project the principal
-// cannot view is 404, one it can view but not so act on 403.
-func onProject(from source, key string) permission {
-	return projectPermission(key, func(c *Ctx) (fsm.Project, bool) {
-		return fsm.Projects.Get(c.Reader, from.id(c))
-	})
+func parseID(s string) (uint64, bool) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	return n, err == nil && n > 0
 }
 
-func projectPermission(key string, find func(*Ctx) (fsm.Project, bool)) permission {
-	name := "project " + key
-	if key == projectAdmin {
-		name = "project admin"
-	}
-	return permission{
-		name: name,
-		load: func(c *Ctx) (err error) {
-			var ok bool
-			if c.Project, ok = find(c); !ok {
-				return route.NotFound("Project")
-			}
-			return nil
-		},
-		allow: func(c *Ctx) bool { return c.hasProject(&c.Project, key) },
-		refuse: func(c *Ctx) error {
-			if !c.hasProject(&c.Project, viewProject) {
-				return route.NotFound("Project")
-			}
-			return route.PermissionDenied()
-		},
-	}
+// Scoped is a permission on one organisation, project or environment. Its methods make variants; the plain one refuses with the stock 403,
+// whether the object exists or not.
+type Scoped struct {
+	name    string
+	model   string
+	load    func(*Ctx) bool // finds the object and puts it into the Ctx
+	allowed func(*Ctx) bool
+
+	hidden  bool   // 404 instead of 403
+	missing bool   // 404 when the object does not exist
+	message string // of the 403
+	refusal error
 }
 
-// forbidden answers an absent object like a forbidden one, with 403: the
-// reference does so where the object is named by the body, or above the resource.
-func (p permission) forbidden() permission {
-	load := p.load
-	p.load = func(c *Ctx) error {
-		if err := load(c); err != nil {
-			return route.PermissionDenied()
+// Name describes the permission.
+func (s Scoped) Name() string { return s.name }
+
+// Hidden answers 404 "No X matches the given query." to those who may not see the object.
+func (s Scoped) Hidden() Scoped {
+	s.hidden, s.missing = true, true
+	return s
+}
+
+// Missing404 answers 404 when the object does not exist, and 403 when it may not be seen.
+func (s Scoped) Missing404() Scoped {
+	s.missing = true
+	return s
+}
+
+// Saying sets the text of the 403.
+func (s Scoped) Saying(message string) Scoped {
+	s.message = message
+	return s
+}
+
+// Refusing sets the whole refusal.
+func (s Scoped) Refusing(err error) Scoped {
+	s.refusal = err
+	return s
+}
+
+// Check implements route.Permission.
+func (s Scoped) Check(call *route.Call) error {
+	c := From(call)
+	if !s.load(c) {
+		if s.missing {
+			return route.NotFound(s.model)
 		}
+		return s.refuse()
+	}
+	if s.allowed(c) {
 		return nil
 	}
-	p.refuse = denied
-	return p
+	return s.refuse()
 }
 
-// onEnvironment asks for a permission key, or environmentAdmin, on the
-// environment with that client-side key: unknown is 404, forbidden 403. Below an
-// environment use it with forbidden.
-func onEnvironment(from source, key string) permission {
-	return environmentPermission(key, func(c *Ctx) (fsm.Environment, bool) {
-		return fsm.EnvironmentsByAPIKey.First(c.Reader, from(c))
-	})
-}
-
-// onEnvironmentID is onEnvironment by integer id.
-func onEnvironmentID(from source, key string) permission {
-	return environmentPermission(key, func(c *Ctx) (fsm.Environment, bool) {
-		return fsm.Environments.Get(c.Reader, from.id(c))
-	})
-}
-
-func environmentPermission(key string, find func(*Ctx) (fsm.Environment, bool)) permission {
-	name := "environment " + key
-	if key == environmentAdmin {
-		name = "environment admin"
+func (s Scoped) refuse() error {
+	switch {
+	case s.refusal != nil:
+		return s.refusal
+	case s.hidden:
+		return route.NotFound(s.model)
+	case s.message != "":
+		return route.Forbidden(s.message)
 	}
-	return permission{
-		name: name,
-		load: func(c *Ctx) (err error) {
-			var ok bool
-			if c.Environment, ok = find(c); !ok {
-				return route.NotFound("Environment")
-			}
-			if c.Project, ok = fsm.Projects.Get(c.Reader, c.Environment.Project); !ok {
-				return route.NotFound("Environment")
-			}
-			return nil
-		},
-		allow:  func(c *Ctx) bool { return c.hasEnvironment(&c.Environment, key) },
-		refuse: denied,
-	}
+	return route.PermissionDenied()
 }
 
-// feature loads the feature named by from and asks that it belongs to the
-// project that p loaded.
-func (p permission) feature(from source) permission {
-	load := p.load
-	p.load = func(c *Ctx) error {
-		if err := load(c); err != nil {
-			return err
-		}
-		f, ok := fsm.Features.Get(c.Reader, from.id(c))
-		if !ok || f.Project != c.Project.ID {
-			return route.NotFound("Feature")
-		}
-		c.Feature = f
-		return nil
-	}
-	return p
+// MsgInsufficient is what the reference says in views nested below an organisation.
+const MsgInsufficient = "User does not have sufficient privileges to perform this action"
+
+// OrganisationMember lets any member in; c.Organisation is set.
+func OrganisationMember(ref Ref) Scoped {
+	return organisation("organisation member", ref, func(c *Ctx) bool { return c.IsMember(c.Organisation.ID) })
 }
 
-// byUUID asks for a permission on the project of an object found by uuid, which
-// find names; everything else is 404 with the model's name.
-func byUUID(model string, from source, find func(*Ctx, uuid.UUID) (project uint64, ok bool)) permission {
-	return projectPermission(viewProject, func(c *Ctx) (fsm.Project, bool) {
-		id, err := uuid.Parse(from(c))
-		if err != nil {
-			return fsm.Project{}, false
-		}
-		project, ok := find(c, id)
+// OrganisationAdmin lets organisation ADMINs and its keys in; c.Organisation is set.
+func OrganisationAdmin(ref Ref) Scoped {
+	return organisation("organisation ADMIN", ref, func(c *Ctx) bool { return c.IsOrganisationAdmin(c.Organisation.ID) })
+}
+
+// OrganisationPermission asks for a key of the organisation's catalogue; c.Organisation is set.
+func OrganisationPermission(key string, ref Ref) Scoped {
+	return organisation("organisation permission "+key, ref, func(c *Ctx) bool { return c.HasOrganisation(c.Organisation.ID, key) })
+}
+
+func organisation(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
+	return Scoped{name: name, model: fsm.Organisations.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+		id, ok := ref.id(c)
 		if !ok {
-			return fsm.Project{}, false
+			return false
 		}
-		return fsm.Projects.Get(c.Reader, project)
-	}).hidden(model)
+		c.Organisation, ok = fsm.Organisations.Get(c, id)
+		return ok
+	}}
+}
+
+// ProjectPermission asks for a key of the project's catalogue; c.Project is set.
+func ProjectPermission(key string, ref Ref) Scoped {
+	return project("project permission "+key, ref, func(c *Ctx) bool { return c.HasProject(c.Project, key) })
+}
+
+// ProjectAdmin asks for admin rights on the project; c.Project is set.
+func ProjectAdmin(ref Ref) Scoped {
+	return project("project admin", ref, func(c *Ctx) bool { return c.IsProjectAdmin(c.Project) })
+}
+
+func project(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
+	return Scoped{name: name, model: fsm.Projects.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+		id, ok := ref.id(c)
+		if !ok {
+			return false
+		}
+		c.Project, ok = fsm.Projects.Get(c, id)
+		return ok
+	}}
+}
+
+// EnvironmentPermission asks for a key of the environment's catalogue; c.Environment and c.Project are set.
+func EnvironmentPermission(key string, ref Ref) Scoped {
+	return environment("environment permission "+key, ref, func(c *Ctx) bool { return c.HasEnvironment(c.Environment, key) })
+}
+
+// EnvironmentAdmin asks for admin rights on the environment; c.Environment and c.Project are set.
+func EnvironmentAdmin(ref Ref) Scoped {
+	return environment("environment admin", ref, func(c *Ctx) bool { return c.IsEnvironmentAdmin(c.Environment) })
+}
+
+func environment(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
+	return Scoped{name: name, model: fsm.Environments.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+		if ref.source == fromPath {
+			c.Environment, ok = fsm.EnvironmentsByAPIKey.First(c, c.Param(ref.name))
+		} else if id, isID := ref.id(c); isID {
+			c.Environment, ok = fsm.Environments.Get(c, id)
+		}
+		if ok {
+			c.Project, ok = fsm.Projects.Get(c, c.Environment.Project)
+		}
+		return ok
+	}}
+}
+
+// Custom is a permission of its own; check returns the refusal or nil and may put what it finds into the Ctx.
+func Custom(name string, check func(*Ctx) error) route.Permission { return custom{name, check} }
+
+type custom struct {
+	name  string
+	check func(*Ctx) error
+}
+
+func (p custom) Name() string              { return p.name }
+func (p custom) Check(c *route.Call) error { return p.check(From(c)) }
+
+// All asks for every one of several permissions, in order.
+func All(ps ...route.Permission) route.Permission {
+	name := ""
+	for i, p := range ps {
+		if i > 0 {
+			name += " and "
+		}
+		name += p.Name()
+	}
+	return Custom(name, func(c *Ctx) error {
+		for _, p := range ps {
+			if err := p.Check(c.Call); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// Rows returns every row of the admin API.
+// Rows lists every endpoint of the admin API, a line per resource file.
 func Rows() []route.Row {
 	return slices.Concat(
 		tagRows(),

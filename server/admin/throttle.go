@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// Throttle counts requests per key in sliding windows of a minute, on this node. Sign-ins and the like run on the leader, so there is one
+// count in the cluster until leadership moves.
+type Throttle struct {
+	clock func() time.Time
+
+	// A mutex and not an actor: a count takes a microsecond, and the caller needs the answer before it goes on.
+	mu   sync.Mutex
+	hits map[string][]time.Time
+}
+
+const throttleWindow = time.Minute
+
+// NewThrottle makes an empty throttle.
+func NewThrottle(clock func() time.Time) *Throttle {
+	return &Throttle{clock: clock, hits: map[string][]time.Time{}}
+}
+
+// Allow counts a request of key and refuses it with 429 when perMinute were counted within the last minute. A limit of 0 is none.
+func (t *Throttle) Allow(key string, perMinute int) error {
+	if perMinute <= 0 {
+		return nil
+	}
+	now := t.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	recent := within(t.hits[key], now)
+	if len(recent) >= perMinute {
+		t.hits[key] = recent
+		wait := throttleWindow - now.Sub(recent[0])
+		return route.Throttled(int(math.Ceil(wait.Seconds())))
+	}
+	if len(t.hits) > 10_000 {
+		t.forget(now)
+	}
+	t.hits[key] = append(recent, now)
+	return nil
+}
+
+// within drops what is older than the window.
+func within(hits []time.Time, now time.Time) []time.Time {
+	for len(hits) > 0 && now.Sub(hits[0]) >= throttleWindow {
+		hits = hits[1:]
+	}
+	return hits
+}
+
+// forget drops the keys without a recent request.
+func (t *Throttle) forget(now time.Time) {
+	for k, hits := range t.hits {
+		if len(within(hits, now)) == 0 {
+			delete(t.hits, k)
+		}
+	}
+}
