@@ -1,22 +1,158 @@
 package fsm
 
-import "github.com/flagraft/flagraft/eval"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/flagraft/flagraft/eval"
+)
 
 // View is one environment compiled for reading: immutable, published through one
-// atomic pointer. It is compiled by the environment's actor from one State.
+// atomic pointer. It is compiled by the environment's actor from one State and
+// compares nothing with a clock.
+//
+// Parts whose rows did not change are taken over from the View before: compiled
+// contexts, and what was rendered of them.
 type View struct {
-	Index       uint64 // of the state it was compiled from
-	State       *State
-	Environment *Environment
-	Project     *Project
-	Engine      *eval.Environment
+	Index        uint64 // of the state it was compiled from
+	State        *State
+	Environment  *Environment
+	Project      *Project
+	Organisation *Organisation
+
+	// Engine evaluates identities. Its features are Features, its segments those
+	// that override something here, by ascending id.
+	Engine *eval.Environment
+	// Features are the environment's flags by ascending id of their default state.
+	Features []ServedFeature
+
+	// HideDisabled: disabled flags are left out of SDK answers.
+	HideDisabled bool
+	// HasIdentityOverrides: some identity has an override in this environment.
+	HasIdentityOverrides bool
+
+	// UpdatedAt is the value of X-Flagsmith-Document-Updated-At, LastModified that
+	// of Last-Modified, IndexToken that of Flagraft-Index.
+	UpdatedAt, LastModified, IndexToken []byte
+
+	states   map[uint64]*ServedState // by feature state
+	segments map[uint64]*servedSegment
+	bodies   viewBodies
 }
 
+// ServedFeature is one flag of an environment.
+type ServedFeature struct {
+	Default *ServedState
+	// Overrides are the segment overrides in the order of Engine.Overrides.
+	Overrides []*ServedState
+}
+
+// Winner returns the state that feature i serves under an outcome of Engine.
+func (v *View) Winner(i int, o eval.Outcome) *ServedState {
+	f := &v.Features[i]
+	if o.Override < 0 {
+		return f.Default
+	}
+	return f.Overrides[o.Override]
+}
+
+// Visible reports whether an SDK answer shows the flag: server-key-only flags
+// need a server key, disabled ones may be hidden.
+func (v *View) Visible(f *Feature, enabled, server bool) bool {
+	return (server || !f.IsServerKeyOnly) && (enabled || !v.HideDisabled)
+}
+
+// compileView compiles an environment; nil when it is gone. previous may be nil.
 func compileView(s *State, environment uint64, previous *View) *View {
 	e := Environments.Ref(s, environment)
 	if e == nil {
 		return nil
 	}
-	_ = previous
-	return &View{Index: s.Index, State: s, Environment: e, Project: Projects.Ref(s, e.Project)}
+	p := Projects.Ref(s, e.Project)
+	if p == nil {
+		return nil
+	}
+	o := Organisations.Ref(s, p.Organisation)
+	if o == nil {
+		return nil
+	}
+	v := &View{Index: s.Index, State: s, Environment: e, Project: p, Organisation: o, HideDisabled: p.HideDisabledFlags}
+	if e.HideDisabledFlags != nil {
+		v.HideDisabled = *e.HideDisabledFlags
+	}
+	_, v.HasIdentityOverrides = FeatureStatesByEnvironment.First(s, e.ID, StateIdentity)
+	v.UpdatedAt = appendSeconds(nil, e.UpdatedAt)
+	v.LastModified = e.UpdatedAt.Std().AppendFormat(nil, httpDate)
+	v.IndexToken = AppendIndexToken(nil, s.Genesis.Epoch, s.Index)
+	if previous == nil {
+		previous = &View{}
+	}
+	v.compile(previous)
+	return v
+}
+
+// AppendIndexToken appends "<epoch>-<index>".
+func AppendIndexToken(dst []byte, epoch string, index uint64) []byte {
+	return strconv.AppendUint(append(append(dst, epoch...), '-'), index, 10)
+}
+
+func (v *View) compile(previous *View) {
+	defaults := liveStates(v.State, v.Environment.ID, StateDefault)
+	overrides := liveStates(v.State, v.Environment.ID, StateSegment)
+	v.states = make(map[uint64]*ServedState, len(defaults)+len(overrides))
+	v.segments = make(map[uint64]*servedSegment, len(previous.segments))
+
+	slices.SortFunc(defaults, func(a, b *FeatureState) int { return cmp.Compare(a.ID, b.ID) })
+	spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
+	for _, row := range defaults {
+		if s := v.serve(row, nil, previous); s != nil {
+			v.Features = append(v.Features, ServedFeature{Default: s})
+			spec.Features = append(spec.Features, s.Context)
+		}
+	}
+	byContext := make(map[*eval.FeatureContext]*ServedState, len(overrides))
+	for _, row := range overrides {
+		if s := v.serveOverride(row, previous); s != nil {
+			byContext[s.Context] = s
+		}
+	}
+	spec.Segments = v.segmentContexts(previous)
+	v.Engine = eval.Compile(spec, previous.Engine)
+	for i := range v.Features {
+		ranked := v.Engine.Overrides(i)
+		if len(ranked) == 0 {
+			continue
+		}
+		served := make([]*ServedState, len(ranked))
+		for j, o := range ranked {
+			served[j] = byContext[o.Context]
+		}
+		v.Features[i].Overrides = served
+	}
+}
+
+// liveStates returns the states of one kind that are in force: of several
+// versions of a state the newest one that is live. Live is judged by the
+// replicated time of the state, which the Scheduler moves past due times.
+func liveStates(s *State, environment uint64, kind byte) []*FeatureState {
+	var live []*FeatureState
+	for row := range FeatureStatesByEnvironment.Refs(s, environment, kind) { // by feature, then id
+		if row.LiveFrom > s.Time {
+			continue
+		}
+		i := len(live) - 1
+		for ; i >= 0 && live[i].Feature == row.Feature; i-- {
+			if live[i].FeatureSegment == row.FeatureSegment {
+				break
+			}
+		}
+		switch {
+		case i < 0 || live[i].Feature != row.Feature:
+			live = append(live, row)
+		case row.Version >= live[i].Version: // of equal versions the higher id
+			live[i] = row
+		}
+	}
+	return live
 }
