@@ -17,6 +17,6 @@ func page[R, Out any](c *Ctx, rows []R, render func(R) Out, sized bool) (route.P
 	if err != nil {
 		return route.Page[Out]{}, err
 	}
-	rows = rows[p.Offset:min(p.Offset+p.Limit, len(rows))]
-	return route.Envelope(c.Call, p, len(rows), mapped(rows, render)), nil
+	shown := rows[p.Offset:min(p.Offset+p.Limit, len(rows))]
+	return route.Envelope(c.Call, p, len(rows), mapped(shown, render)), nil
 }
