@@ -76,18 +76,14 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	if c.Seq != f.current.Seq+1 || !f.current.Born() {
 		return &ChangesetResult{Err: ErrFenced}, nil
 	}
-	ops := make([][]identity.Op, len(c.Writes))
-	for i, w := range c.Writes {
-		decoded, err := identity.DecodeOps(w.Identities)
+	for i := range c.Writes {
+		holds, err := f.expectationsHold(&c.Writes[i])
 		if err != nil {
-			return nil, fmt.Errorf("%w: identity operations: %w", ErrFormat, err)
+			return nil, err
 		}
-		for j := range decoded {
-			if !f.ids.Holds(&decoded[j]) {
-				return &ChangesetResult{Err: ErrIdentityMoved}, nil
-			}
+		if !holds {
+			return &ChangesetResult{Err: ErrIdentityMoved}, nil
 		}
-		ops[i] = decoded
 	}
 
 	at := max(c.Time, f.current.Time)
@@ -96,8 +92,9 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	defer a.txn.Abort()
 	result := &ChangesetResult{Results: make([][]identity.Result, len(c.Writes))}
 	for i, w := range c.Writes {
-		for j := range ops[i] {
-			result.Results[i] = append(result.Results[i], f.ids.Apply(&ops[i][j], index, int64(at)))
+		var op identity.Op
+		for r := identity.ReadOps(w.Identities, w.IdentityOps); r.NextOp(&op); {
+			result.Results[i] = append(result.Results[i], f.ids.Apply(&op, index, int64(at)))
 		}
 		if err := a.write(index, &w); err != nil {
 			return nil, err
@@ -109,6 +106,34 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	a.txn.Commit()
 	f.current.Seq, f.current.Time, f.current.rowsHash, f.current.sizes = c.Seq, at, a.sum, a.sizes
 	return result, nil
+}
+
+// expectationsHold reports whether every identity that a write names is as the
+// transaction saw it.
+func (f *FSM) expectationsHold(w *write) (bool, error) {
+	var op identity.Op
+	r := identity.ReadOps(w.Identities, w.IdentityOps)
+	for r.NextOp(&op) {
+		if op.ExpectLastChange == 0 {
+			continue
+		}
+		rec, ok := findIdentity(f.ids, &op)
+		if !ok || rec.LastChange() != op.ExpectLastChange {
+			return false, nil
+		}
+	}
+	if err := r.Err(); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	return true, nil
+}
+
+func findIdentity(ids *identity.Stores, op *identity.Op) (identity.Record, bool) {
+	st := ids.Environment(op.Environment)
+	if op.Identity != 0 {
+		return st.ByID(op.Identity)
+	}
+	return st.Lookup(op.Identifier)
 }
 
 // applyIdentityBatch applies the sub-batches of an entry, each once: a node
@@ -123,25 +148,26 @@ func (f *FSM) applyIdentityBatch(index uint64, body []byte) (*IdentityBatchResul
 	at := max(Time(binary.BigEndian.Uint64(body)), f.current.Time)
 	f.current.Time = at
 	result := &IdentityBatchResult{}
-	err := identity.EachBatch(body[8:], func(b *identity.Batch) error {
-		fresh, err := f.once(b.Node, func(s *nodeSequence) *uint64 { return &s.Identity }, b.Seq)
+	var sub identity.SubBatch
+	var op identity.Op
+	r := identity.ReadBatch(body[8:])
+	for r.NextSub(&sub) {
+		fresh, err := f.once(string(sub.Node), func(s *nodeSequence) *uint64 { return &s.Identity }, sub.Sequence)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !fresh {
 			result.Results = append(result.Results, nil)
-			return nil
+			continue
 		}
-		results := make([]identity.Result, 0, b.Len())
-		err = b.Each(func(op *identity.Op) error {
-			results = append(results, f.ids.Apply(op, index, int64(at)))
-			return nil
-		})
+		results := make([]identity.Result, 0, sub.Ops)
+		for r.NextOp(&op) {
+			results = append(results, f.ids.Apply(&op, index, int64(at)))
+		}
 		result.Results = append(result.Results, results)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: identity batch: %w", ErrFormat, err)
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
 	return result, nil
 }

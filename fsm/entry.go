@@ -56,10 +56,11 @@ type changeset struct {
 
 // write is what one transaction did.
 type write struct {
-	ID         uint64 `cbor:"1,keyasint"` // of its change-log entry
-	Author     Author `cbor:"2,keyasint"`
-	Ops        []op   `cbor:"3,keyasint,omitempty"`
-	Identities []byte `cbor:"4,keyasint,omitempty"` // operations, in package identity's batch form
+	ID          uint64 `cbor:"1,keyasint"` // of its change-log entry
+	Author      Author `cbor:"2,keyasint"`
+	Ops         []op   `cbor:"3,keyasint,omitempty"`
+	Identities  []byte `cbor:"4,keyasint,omitempty"` // operations, in package identity's form
+	IdentityOps int    `cbor:"5,keyasint,omitempty"` // how many
 }
 
 // op is one change of rows, in the order they were made: Row put, or the row

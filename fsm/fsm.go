@@ -45,19 +45,6 @@ func (f *FSM) State() *State { return f.published.Load() }
 // Applied is the index of the last applied entry, to be waited for.
 func (f *FSM) Applied() *Watermark { return &f.applied }
 
-// StateHash returns the hash of the state and the index it stands for. It must
-// not run beside Apply when identities are being written; [FSM.State] tells the
-// index before and after, and a caller that sees it move asks again.
-func (f *FSM) StateHash() (index uint64, sum string) {
-	for {
-		s := f.State()
-		sum = f.stateHash(s)
-		if f.State().Index == s.Index {
-			return s.Index, sum
-		}
-	}
-}
-
 // Apply applies one committed entry. Its answer is a *[ChangesetResult],
 // *[IdentityBatchResult] or nil.
 func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
@@ -90,6 +77,9 @@ func (f *FSM) publish() {
 	f.current.db = f.db
 	f.current.identities = f.ids
 	f.current.txn = f.db.Txn(false)
+	if f.ids != nil {
+		f.current.identitySum = f.ids.Sum()
+	}
 	s := f.current
 	f.published.Store(&s)
 }

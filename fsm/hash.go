@@ -23,18 +23,14 @@ func hashRow(table uint8, id uint64, raw []byte) digest {
 	return digest{binary.BigEndian.Uint64(sum[0:8]), binary.BigEndian.Uint64(sum[8:16])}
 }
 
-// StateHash is the hash of everything replicated as of the state's index, in
-// hex: equal on every node that has applied the same log.
-func (f *FSM) stateHash(s *State) string {
+// Hash returns the hash of everything replicated as of the state's index, in hex:
+// equal on every node that has applied the same log.
+func (s *State) Hash() string {
 	var buf []byte
-	for _, v := range []uint64{s.Seq, uint64(s.Time), s.rowsHash[0], s.rowsHash[1]} {
+	for _, v := range []uint64{s.Seq, uint64(s.Time), s.rowsHash[0], s.rowsHash[1], s.identitySum.A, s.identitySum.B} {
 		buf = binary.BigEndian.AppendUint64(buf, v)
 	}
 	buf = append(buf, must(encMode.Marshal(s.Genesis))...)
-	if s.identities != nil {
-		h := s.identities.Hash()
-		buf = append(buf, h[:]...)
-	}
 	sum := sha256.Sum256(buf)
 	return hex.EncodeToString(sum[:16])
 }

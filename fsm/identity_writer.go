@@ -35,7 +35,10 @@ type IdentityWriter struct {
 	log     *slog.Logger
 	send    SendFunc
 	mailbox *actor.Actor[*identityRequest]
-	seq     uint64 // owned by the actor
+
+	// Owned by the actor.
+	seq uint64
+	buf []byte // encoded operations of the turn
 }
 
 // SendFunc carries a batch to the leader's [IdentityBatcher] and brings back its
@@ -46,6 +49,8 @@ type identityRequest struct {
 	ctx    context.Context
 	ops    []identity.Op
 	answer chan identityAnswer
+
+	skipped error // of the turn at hand: the context ended before
 }
 
 type identityAnswer struct {
@@ -89,16 +94,17 @@ func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index ui
 
 func (w *IdentityWriter) turn(batch []*identityRequest) {
 	for len(batch) > 0 {
-		n, ops := 0, []identity.Op{}
-		for size := 0; n < len(batch) && size < maxIdentityEntry; n++ {
+		n, ops := 0, 0
+		w.buf = w.buf[:0]
+		for ; n < len(batch) && len(w.buf) < maxIdentityEntry; n++ {
 			r := batch[n]
-			if r.ctx.Err() != nil {
+			if r.skipped = r.ctx.Err(); r.skipped != nil {
 				continue
 			}
 			for i := range r.ops {
-				size += r.ops[i].Size()
+				w.buf = identity.AppendOp(w.buf, &r.ops[i])
 			}
-			ops = append(ops, r.ops...)
+			ops += len(r.ops)
 		}
 		w.deliver(batch[:n], ops)
 		batch = batch[n:]
@@ -106,12 +112,12 @@ func (w *IdentityWriter) turn(batch []*identityRequest) {
 }
 
 // deliver sends one batch and answers its requests.
-func (w *IdentityWriter) deliver(batch []*identityRequest, ops []identity.Op) {
+func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
 	index, results, err := w.exchange(ops)
 	for _, r := range batch {
 		switch {
-		case r.ctx.Err() != nil:
-			r.answer <- identityAnswer{err: r.ctx.Err()}
+		case r.skipped != nil:
+			r.answer <- identityAnswer{err: r.skipped}
 		case err != nil:
 			r.answer <- identityAnswer{err: err}
 		case results == nil:
@@ -123,21 +129,22 @@ func (w *IdentityWriter) deliver(batch []*identityRequest, ops []identity.Op) {
 	}
 }
 
-func (w *IdentityWriter) exchange(ops []identity.Op) (uint64, []identity.Result, error) {
-	if len(ops) == 0 {
+// exchange sends the operations in w.buf.
+func (w *IdentityWriter) exchange(ops int) (uint64, []identity.Result, error) {
+	if ops == 0 {
 		return 0, nil, nil
 	}
 	if s, ok := nodeSequencesByNode.First(w.fsm.State(), w.node); ok {
 		w.seq = max(w.seq, s.Identity) // a clock that was set back must not make us repeat numbers
 	}
 	w.seq++
-	batch := identity.AppendBatch(nil, w.node, w.seq, ops)
+	batch := identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte(w.node), Sequence: w.seq, Ops: ops}, w.buf)
 	ctx, cancel := context.WithTimeout(context.Background(), identityRetry)
 	defer cancel()
 	for {
 		answer, retry, err := w.send(ctx, batch)
 		if err == nil {
-			return decodeIdentityAnswer(answer, len(ops))
+			return decodeIdentityAnswer(answer, ops)
 		}
 		if !retry {
 			return 0, nil, err
@@ -183,10 +190,8 @@ func (b *IdentityBatcher) Stop() { b.mailbox.Stop() }
 // Submit proposes a node's batch and returns the answer for it. batch is read
 // until Submit returns. Errors are the [Proposer]'s, or the damage of the batch.
 func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte) ([]byte, error) {
-	if err := identity.EachBatch(batch, func(x *identity.Batch) error {
-		return x.Each(func(*identity.Op) error { return nil })
-	}); err != nil {
-		return nil, fmt.Errorf("identity batch: %w", err)
+	if err := checkSubBatch(batch); err != nil {
+		return nil, err
 	}
 	r := &batchRequest{batch: batch, answer: make(chan batchAnswer, 1)}
 	if err := b.mailbox.Tell(ctx, r); err != nil {
@@ -198,7 +203,7 @@ func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte) ([]byte, err
 
 func (b *IdentityBatcher) turn(batch []*batchRequest) {
 	for len(batch) > 0 {
-		body := binary.BigEndian.AppendUint64(nil, uint64(TimeOf(b.clock())))
+		body := identity.AppendBatch(binary.BigEndian.AppendUint64(nil, uint64(TimeOf(b.clock()))))
 		n := 0
 		for n < len(batch) && (n == 0 || len(body)+len(batch[n].batch) <= maxIdentityEntry) {
 			body = append(body, batch[n].batch...)
@@ -220,10 +225,30 @@ func (b *IdentityBatcher) turn(batch []*batchRequest) {
 	}
 }
 
+// checkSubBatch reads a whole batch as applying will: what is proposed must be
+// readable everywhere.
+func checkSubBatch(batch []byte) error {
+	var sub identity.SubBatch
+	var op identity.Op
+	r := identity.ReadBatch(append(identity.AppendBatch(nil), batch...))
+	for n := 0; r.NextSub(&sub); n++ {
+		if n > 0 {
+			return fmt.Errorf("%w: more than one", identity.ErrBatch)
+		}
+		for r.NextOp(&op) { //nolint:revive // reading is the check
+		}
+	}
+	return r.Err()
+}
+
 // An answer is the entry's index and the results of one batch; none when the
 // batch had been applied before.
 func encodeIdentityAnswer(index uint64, results []identity.Result) []byte {
-	return identity.AppendResults(binary.AppendUvarint(nil, index), results)
+	data := binary.AppendUvarint(make([]byte, 0, 16+8*len(results)), index)
+	for i := range results {
+		data = identity.AppendResult(data, &results[i])
+	}
+	return data
 }
 
 func decodeIdentityAnswer(data []byte, ops int) (uint64, []identity.Result, error) {
@@ -231,7 +256,7 @@ func decodeIdentityAnswer(data []byte, ops int) (uint64, []identity.Result, erro
 	if n <= 0 {
 		return 0, nil, errors.New("answer to an identity batch is damaged")
 	}
-	results, err := identity.DecodeResults(data[n:])
+	results, err := identity.DecodeResults(make([]identity.Result, 0, ops), data[n:])
 	if err != nil {
 		return 0, nil, fmt.Errorf("answer to an identity batch: %w", err)
 	}

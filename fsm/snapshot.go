@@ -166,7 +166,7 @@ func (s *State) readSections(r *bufio.Reader) error {
 				return err
 			}
 		case sectionIdentities:
-			if s.identities, err = identity.ReadStores(r); err != nil {
+			if s.identities, err = identity.Restore(r); err != nil {
 				return err
 			}
 		case sectionEnd:

@@ -26,11 +26,12 @@ type State struct {
 	Time    Time   // of the last applied entry
 	Genesis Genesis
 
-	db         *memdb.MemDB
-	txn        *memdb.Txn
-	identities *identity.Stores
-	rowsHash   digest
-	sizes      sizes
+	db          *memdb.MemDB
+	txn         *memdb.Txn
+	identities  *identity.Stores
+	rowsHash    digest
+	identitySum identity.Sum
+	sizes       sizes
 }
 
 func (s *State) read() *memdb.Txn { return s.txn }

@@ -164,8 +164,9 @@ func (tx *Tx) finish() (write, bool) {
 	}
 	sequences.Put(tx, sequence{ID: uint64(ChangeLog.def.number), Last: tx.writeID})
 	w := write{ID: tx.writeID, Author: tx.author, Ops: tx.ops}
-	if len(tx.identities) > 0 {
-		w.Identities = identity.AppendOps(nil, tx.identities)
+	w.IdentityOps = len(tx.identities)
+	for i := range tx.identities {
+		w.Identities = identity.AppendOp(w.Identities, &tx.identities[i])
 	}
 	return w, true
 }
