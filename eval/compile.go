@@ -10,8 +10,28 @@ import (
 	"github.com/flagraft/flagraft/eval/pattern"
 )
 
-// slotTable gives each trait name that conditions use a dense index.
-type slotTable struct{ index map[string]int32 }
+// numbering gives names dense numbers. It only grows along a lineage of
+// environments, so that compiled rules stay valid; a shared one is copied
+// before it grows.
+type numbering struct {
+	index  map[string]int32
+	shared bool
+}
+
+// newNumbering reserves 0 for the empty name.
+func newNumbering() numbering { return numbering{index: map[string]int32{"": 0}} }
+
+func (n *numbering) number(name string) int32 {
+	number, ok := n.index[name]
+	if !ok {
+		if n.shared {
+			n.index, n.shared = maps.Clone(n.index), false
+		}
+		number = int32(len(n.index))
+		n.index[name] = number
+	}
+	return number
+}
 
 // compileCache is what a later Compile may take over. It is written during
 // Compile only and read-only afterwards.
@@ -26,9 +46,8 @@ type rulesID struct {
 	count int
 }
 
-// slackSlots is how many trait slots may be out of use before the numbering
-// starts anew.
-const slackSlots = 256
+// slack is how many numbers may be out of use before numbering starts anew.
+const slack = 256
 
 // Compile builds an immutable Environment. prev may be nil; otherwise it is an
 // earlier Environment of the same lineage, of which everything is reused that
@@ -36,19 +55,19 @@ const slackSlots = 256
 func Compile(spec *Spec, prev *Environment) *Environment {
 	c := newCompiler(spec, prev)
 	e := c.environment()
-	if len(c.slots) > slackSlots && len(c.slots) > 2*c.usedSlots(e) {
+	if prev != nil && c.wasteful(e) {
 		e = newCompiler(spec, nil).environment()
 	}
 	return e
 }
 
 type compiler struct {
-	spec     *Spec
-	prev     *Environment
-	slots    map[string]int32
-	ownSlots bool // slots may be written; else they are shared with prev
-	cache    *compileCache
-	current  *ruleSet // being compiled
+	spec    *Spec
+	prev    *Environment
+	slots   numbering // of trait names
+	texts   numbering // of texts that traits are compared with
+	cache   *compileCache
+	current *ruleSet // being compiled
 }
 
 func newCompiler(spec *Spec, prev *Environment) *compiler {
@@ -56,11 +75,10 @@ func newCompiler(spec *Spec, prev *Environment) *compiler {
 		rules:  make(map[rulesID]*ruleSet, len(spec.Segments)),
 		splits: make(map[*FeatureContext]*split),
 	}}
+	c.slots, c.texts = newNumbering(), newNumbering()
 	if prev != nil {
-		c.slots = prev.slots.index
-	} else {
-		// Slot 0 belongs to the empty name, so that every condition has one.
-		c.slots, c.ownSlots = map[string]int32{"": 0}, true
+		c.slots = numbering{index: prev.slots, shared: true}
+		c.texts = numbering{index: prev.texts, shared: true}
 	}
 	return c
 }
@@ -78,23 +96,22 @@ func (c *compiler) environment() *Environment {
 		e.readsIdentity = e.readsIdentity || rules.readsIdentity
 		e.readsDocument = e.readsDocument || rules.readsDocument
 	}
-	e.slots = &slotTable{c.slots}
+	e.slots, e.texts = c.slots.index, c.texts.index
 	c.features(e)
 	return e
 }
 
-func (c *compiler) usedSlots(e *Environment) int {
-	used := make([]bool, len(c.slots))
-	n := 0
+// wasteful tells whether most numbers belong to rules that are gone.
+func (c *compiler) wasteful(e *Environment) bool {
+	used := 0
+	seen := make(map[*ruleSet]bool, len(e.segments))
 	for _, g := range e.segments {
-		for _, slot := range g.rules.slots {
-			if !used[slot] {
-				used[slot] = true
-				n++
-			}
+		if !seen[g.rules] {
+			seen[g.rules] = true
+			used += g.rules.numbers
 		}
 	}
-	return n
+	return len(e.slots)+len(e.texts) > slack+2*used
 }
 
 // features compiles the defaults and sorts every override to its feature.
@@ -125,6 +142,9 @@ func (c *compiler) features(e *Environment) {
 	})
 	for i := range e.features {
 		c.rank(&e.features[i])
+		if len(e.features[i].mask) > 0 {
+			e.features[i].first = e.features[i].mask[0]
+		}
 	}
 }
 
@@ -211,8 +231,23 @@ func (c *compiler) rules(rules []SegmentRule) []rule {
 		for j := range rules[i].Conditions {
 			c.condition(&compiled[i].conditions[j], &rules[i].Conditions[j])
 		}
+		c.sortChecks(&compiled[i])
 	}
 	return compiled
+}
+
+// sortChecks tells the conditions that ask whether a plain trait equals a text
+// from the rest.
+func (c *compiler) sortChecks(r *rule) {
+	for i := range r.conditions {
+		condition := &r.conditions[i]
+		if condition.op == opEqual && condition.source == fromTrait && condition.casts&castSemver == 0 && condition.text != "" {
+			c.current.numbers++
+			r.texts = append(r.texts, textCheck{condition.slot, c.texts.number(condition.text), int32(i)})
+		} else {
+			r.others = append(r.others, int32(i))
+		}
+	}
 }
 
 func quantifierOf(name string) ruleType {
@@ -228,16 +263,8 @@ func quantifierOf(name string) ruleType {
 }
 
 func (c *compiler) slot(name string) int32 {
-	slot, ok := c.slots[name]
-	if !ok {
-		if !c.ownSlots {
-			c.slots, c.ownSlots = maps.Clone(c.slots), true
-		}
-		slot = int32(len(c.slots))
-		c.slots[name] = slot
-	}
-	c.current.slots = append(c.current.slots, slot)
-	return slot
+	c.current.numbers++
+	return c.slots.number(name)
 }
 
 func (c *compiler) condition(compiled *condition, given *Condition) {

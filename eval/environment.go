@@ -24,7 +24,8 @@ type Environment struct {
 	featureIndex map[string]int32
 	segments     []*segment
 
-	slots *slotTable
+	slots map[string]int32 // trait names that conditions use
+	texts map[string]int32 // texts that traits are compared with
 	// readsIdentity: some condition looks at the identifier or key by path.
 	// readsDocument: some condition has a JSONPath only a document can answer.
 	readsIdentity, readsDocument bool
@@ -38,7 +39,9 @@ type feature struct {
 	split     *split     // nil without variants
 	overrides []Override // in order of precedence
 	splits    []*split   // of the overrides; nil when none has variants
-	mask      []uint64   // segments with an override of this feature; nil when there is none
+	// Segments with an override of this feature; first is the mask's first word.
+	first uint64
+	mask  []uint64
 }
 
 // Override is one segment override of a feature.
@@ -77,7 +80,7 @@ func (e *Environment) Segment(i int) *SegmentContext { return e.segments[i].cont
 
 // UsesTrait tells whether any segment may look at the trait.
 func (e *Environment) UsesTrait(name string) bool {
-	_, ok := e.slots.index[name]
+	_, ok := e.slots[name]
 	return ok || e.readsDocument
 }
 
@@ -206,7 +209,7 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 func (f *feature) decide(s *Subject, ev *Evaluation) Outcome {
 	outcome := Outcome{NoOverride, NoVariant}
 	choice := f.split
-	if ev.any && ev.intersects(f.mask) {
+	if ev.any && (f.first&ev.matched[0] != 0 || len(f.mask) > 1 && ev.intersects(f.mask)) {
 		for i := range f.overrides {
 			if ev.Matches(f.overrides[i].Segment) {
 				outcome.Override = int32(i)

@@ -31,15 +31,17 @@ func intFromDigits(s string) Value {
 	for len(digits) > 1 && digits[0] == '0' {
 		digits = digits[1:]
 	}
-	if len(digits) <= 18 {
-		var n int64
+	if len(digits) <= 19 { // always fits 64 bits unsigned
+		var n uint64
 		for i := 0; i < len(digits); i++ {
-			n = n*10 + int64(digits[i]-'0')
+			n = n*10 + uint64(digits[i]-'0')
 		}
-		if negative {
-			n = -n
+		switch {
+		case negative && n <= 1<<63:
+			return Int(-int64(n))
+		case !negative && n < 1<<63:
+			return Int(int64(n))
 		}
-		return Int(n)
 	}
 	canonical := digits
 	if negative {
@@ -47,9 +49,6 @@ func intFromDigits(s string) Value {
 		if canonical[0] != '-' { // zeros stood between sign and digits
 			canonical = "-" + digits
 		}
-	}
-	if n, err := strconv.ParseInt(canonical, 10, 64); err == nil {
-		return Int(n)
 	}
 	return Value{kind: KindInt, text: canonical}
 }

@@ -8,8 +8,8 @@ type segment struct {
 
 // ruleSet is the compiled form of a list of root rules.
 type ruleSet struct {
-	rules []rule
-	slots []int32 // trait slots the conditions use
+	rules   []rule
+	numbers int // how many slots and texts it uses, at most
 	// See Environment.
 	readsIdentity, readsDocument bool
 }
@@ -24,10 +24,18 @@ const (
 )
 
 type rule struct {
-	conditions []condition
+	conditions []condition // in the order given
 	rules      []rule
 	quantifier ruleType
+	// The conditions again, as they are looked at without a trace: their order
+	// does not matter, so the cheap ones come first.
+	texts  []textCheck
+	others []int32
 }
+
+// textCheck is a condition that a plain trait equals a text. Both are numbers:
+// the subject knows the number of the text each of its traits has.
+type textCheck struct{ slot, text, condition int32 }
 
 // match tells whether every root rule matches; a segment without rules never does.
 func (g *segment) match(s *Subject, ev *Evaluation) bool {
@@ -64,16 +72,46 @@ func (r *rule) conditionsHold(s *Subject, ev *Evaluation, trace *RuleTrace) bool
 	if len(r.conditions) == 0 {
 		return true
 	}
+	if trace != nil {
+		return r.traceConditions(s, ev, trace)
+	}
 	// The answer that decides: a false one for ALL, a true one for ANY and NONE.
 	decisive := r.quantifier != ruleAll
-	decided := false
+	decided := r.anyText(s, ev, decisive) || r.anyOther(s, ev, decisive)
+	return decided == (r.quantifier == ruleAny)
+}
+
+// anyText tells whether a text check comes out as asked.
+func (r *rule) anyText(s *Subject, ev *Evaluation, want bool) bool {
+	for i := range r.texts {
+		check := &r.texts[i]
+		text := s.texts[check.slot]
+		holds := text == check.text
+		if text == notText {
+			holds = r.conditions[check.condition].match(s, ev, nil)
+		}
+		if holds == want {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *rule) anyOther(s *Subject, ev *Evaluation, want bool) bool {
+	for _, i := range r.others {
+		if r.conditions[i].match(s, ev, nil) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// traceConditions looks at every condition.
+func (r *rule) traceConditions(s *Subject, ev *Evaluation, trace *RuleTrace) bool {
+	decisive, decided := r.quantifier != ruleAll, false
 	for i := range r.conditions {
-		c := &r.conditions[i]
-		if c.match(s, ev, trace) == decisive {
+		if r.conditions[i].match(s, ev, trace) == decisive {
 			decided = true
-			if trace == nil {
-				break
-			}
 		}
 	}
 	return decided == (r.quantifier == ruleAny)

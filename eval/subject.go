@@ -15,6 +15,7 @@ import (
 type Subject struct {
 	env         *Environment
 	values      []Value // coerced, by the environment's trait slot; null means absent
+	texts       []int32 // by slot, the number of the value's text; 0 for none, or notText
 	hasIdentity bool
 	identifier  string
 	key         string // hashing key; never empty with an identity
@@ -33,19 +34,23 @@ type Subject struct {
 // Reset prepares the subject for one evaluation in env, without an identity.
 func (s *Subject) Reset(env *Environment) {
 	s.env = env
-	count := len(env.slots.index)
-	if cap(s.values) < count {
-		s.values = make([]Value, count, count+count/4+8)
-	} else {
-		s.values = s.values[:count]
-		clear(s.values)
-	}
+	s.values = cleared(s.values, len(env.slots))
+	s.texts = cleared(s.texts, len(env.slots))
 	s.hasIdentity = false
 	s.identifier, s.key = "", ""
 	s.identifierValue, s.keyValue = Value{}, Value{}
 	clear(s.traits)
 	s.traits = s.traits[:0]
 	s.document, s.hasDocument, s.makeDocument = nil, false, nil
+}
+
+func cleared[T any](slice []T, size int) []T {
+	if cap(slice) < size {
+		return make([]T, size, size+size/4+8)
+	}
+	slice = slice[:size]
+	clear(slice)
+	return slice
 }
 
 // SetIdentity gives the subject an identity. key is its hashing key; "" means
@@ -70,19 +75,35 @@ func (s *Subject) IdentityKey() string { return s.key }
 
 // SetTrait sets one trait; a later one of the same name wins. Null removes it.
 func (s *Subject) SetTrait(name string, v Value) {
-	if slot, ok := s.env.slots.index[name]; ok {
-		s.values[slot] = coerce(v)
+	if slot, ok := s.env.slots[name]; ok {
+		s.setSlot(slot, v)
 	}
 	if s.env.readsDocument {
 		s.keepTrait(name, v)
 	}
 }
 
+// notText is the text number of a value that is not a string.
+const notText = -1
+
+func (s *Subject) setSlot(slot int32, v Value) {
+	v = coerce(v)
+	s.values[slot] = v
+	switch v.kind {
+	case KindNull:
+		s.texts[slot] = 0
+	case KindString:
+		s.texts[slot] = s.env.texts[v.text] // 0: no condition asks for it
+	default:
+		s.texts[slot] = notText
+	}
+}
+
 // SetTraitBytes is SetTrait for a name in a byte slice, which must not change
 // until the next Reset.
 func (s *Subject) SetTraitBytes(name []byte, v Value) {
-	if slot, ok := s.env.slots.index[string(name)]; ok {
-		s.values[slot] = coerce(v)
+	if slot, ok := s.env.slots[string(name)]; ok {
+		s.setSlot(slot, v)
 	}
 	if s.env.readsDocument {
 		s.keepTrait(alias(name), v)
@@ -91,8 +112,8 @@ func (s *Subject) SetTraitBytes(name []byte, v Value) {
 
 // RemoveTrait removes a trait.
 func (s *Subject) RemoveTrait(name string) {
-	if slot, ok := s.env.slots.index[name]; ok {
-		s.values[slot] = Value{}
+	if slot, ok := s.env.slots[name]; ok {
+		s.setSlot(slot, Value{})
 	}
 	s.traits = slices.DeleteFunc(s.traits, func(t Trait) bool { return t.Name == name })
 	s.hasDocument = false
