@@ -1,0 +1,230 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxAppendEntries is how many entries share one fsync and one message.
+const maxAppendEntries = 256
+
+func (n *Node) startRaft() error {
+	t := n.cfg.Timing
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(n.id)
+	conf.Logger = newRaftLogger(n.log)
+	conf.HeartbeatTimeout, conf.ElectionTimeout = t.Election, t.Election
+	conf.LeaderLeaseTimeout = t.Lease
+	conf.CommitTimeout = t.Commit
+	conf.MaxAppendEntries = maxAppendEntries
+	conf.BatchApplyCh = true
+	conf.ShutdownOnRemove = false
+	conf.NoSnapshotRestoreOnStart = true // machine.recover did
+	conf.SnapshotThreshold = 1 << 62     // runMaintenance decides, by bytes
+	conf.SnapshotInterval = time.Hour
+	conf.NoLegacyTelemetry = true
+	n.wire = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: n.mux.raft, MaxPool: 3, Timeout: 10 * time.Second, Logger: newRaftLogger(n.log),
+	})
+	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, serialTransport{n.wire})
+	if err != nil {
+		return fmt.Errorf("cluster: start raft: %w", err)
+	}
+	n.raft = r
+	n.store.origin.Store(&origin{
+		leading: func() bool { return r.State() == raft.Leader },
+		commit:  r.CommitIndex,
+	})
+	return nil
+}
+
+// Applied tells where a proposed entry is in the log and what the FSM answered.
+type Applied struct {
+	Index    uint64
+	Response any
+}
+
+// Propose replicates an entry and waits until this node, the leader, has
+// applied it. The entry must not be changed afterwards. Errors: ErrNotLeader
+// (surely not committed), ErrUnknownOutcome, ErrTooLarge.
+func (n *Node) Propose(ctx context.Context, entry []byte) (Applied, error) {
+	if len(entry) > n.cfg.MaxEntryBytes {
+		return Applied{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(entry))
+	}
+	if err := n.surelyNot(ctx); err != nil {
+		return Applied{}, err
+	}
+	f := n.raft.Apply(entry, n.cfg.Timing.Enqueue)
+	if err := n.await(ctx, f.Error); err != nil {
+		return Applied{}, err
+	}
+	return Applied{Index: f.Index(), Response: f.Response()}, nil
+}
+
+// Barrier returns when everything proposed before, in any term, is applied on
+// this node, the leader.
+func (n *Node) Barrier(ctx context.Context) error {
+	if err := n.surelyNot(ctx); err != nil {
+		return err
+	}
+	return n.await(ctx, n.raft.Barrier(n.cfg.Timing.Enqueue).Error)
+}
+
+// surelyNot answers before anything is handed to Raft.
+func (n *Node) surelyNot(ctx context.Context) error {
+	switch {
+	case n.stopped.Load():
+		return fmt.Errorf("%w: stopping", ErrNotLeader)
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w: %w", ErrNotLeader, ctx.Err())
+	case n.raft.State() != raft.Leader:
+		return ErrNotLeader
+	}
+	return nil
+}
+
+// await waits for one of Raft's futures, which do not know contexts, and some
+// of which Raft forgets when it shuts down while they are queued.
+func (n *Node) await(ctx context.Context, result func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- result() }()
+	select {
+	case err := <-done:
+		return proposeError(err)
+	case <-n.dead:
+		return fmt.Errorf("%w: node stopped", ErrUnknownOutcome)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+	}
+}
+
+// TransferLeadership hands leadership to the follower that is best up to date.
+func (n *Node) TransferLeadership(ctx context.Context) error {
+	if err := n.surelyNotForTransfer(ctx); err != nil {
+		return err
+	}
+	return n.await(ctx, n.raft.LeadershipTransfer().Error)
+}
+
+func (n *Node) surelyNotForTransfer(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if n.raft.State() != raft.Leader {
+		return ErrNotLeader
+	}
+	return nil
+}
+
+// visibleIndex remembers what commandIndex found, since commits repeat.
+type visibleIndex struct{ raw, command uint64 }
+
+// commandIndex is the index of the last command at or before a committed index
+// of this node's log: what an FSM can be waited for.
+func (n *Node) commandIndex(raw uint64) uint64 {
+	if v := n.visible.Load(); v != nil && v.raw == raw {
+		return v.command
+	}
+	command := n.searchCommand(raw)
+	n.visible.Store(&visibleIndex{raw, command})
+	return command
+}
+
+func (n *Node) searchCommand(raw uint64) uint64 {
+	for at := raw; at > 0; at-- {
+		var l raft.Log
+		if err := n.store.GetLog(at, &l); err != nil {
+			if !errors.Is(err, raft.ErrLogNotFound) {
+				n.log.Error("read log", "index", at, "error", err)
+			}
+			break // it is in a snapshot, which the FSM has
+		}
+		if l.Type == raft.LogCommand {
+			return at
+		}
+	}
+	return n.machine.fsmIndex(n.machine.applied.Load())
+}
+
+// CommitIndex is the newest committed index this node knows of: its own when it
+// leads, else what the leader announced.
+func (n *Node) CommitIndex() uint64 {
+	if n.IsLeader() {
+		return n.commandIndex(n.raft.CommitIndex())
+	}
+	return max(n.follow.commit.Load(), n.machine.applied.Load())
+}
+
+// AppliedIndex is the index of the last entry that the FSM has applied.
+func (n *Node) AppliedIndex() uint64 { return n.machine.applied.Load() }
+
+// runMaintenance keeps the commit index on disk while the log is idle, and
+// takes a snapshot when the log has grown by enough bytes.
+func (n *Node) runMaintenance(ctx context.Context) {
+	ticker := time.NewTicker(maintenanceTick)
+	defer ticker.Stop()
+	var stores uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if now := n.store.counters.stores.Load(); now == stores {
+			if err := n.store.keepCommit(n.raft.CommitIndex()); err != nil {
+				n.log.Error("keep commit index", "error", err)
+			}
+		} else {
+			stores = now
+		}
+		if n.store.counters.sinceSnapshot.Load() > max(n.cfg.SnapshotThresholdBytes, n.snaps.size.Load()) {
+			if err := n.Snapshot(); err != nil {
+				n.log.Warn("snapshot", "error", err)
+				pause(ctx, time.Second)
+			}
+		}
+	}
+}
+
+const maintenanceTick = 500 * time.Millisecond
+
+// Snapshot writes a snapshot now and lets go of the log before it, except for
+// about TrailingBytes. It returns nil when there is nothing new.
+func (n *Node) Snapshot() error {
+	bytes := n.store.counters.sinceSnapshot.Load()
+	reload := n.raft.ReloadableConfig()
+	reload.TrailingLogs = n.trailingLogs()
+	if err := n.raft.ReloadConfig(reload); err != nil {
+		return fmt.Errorf("cluster: snapshot: %w", err)
+	}
+	began := time.Now()
+	f := n.raft.Snapshot()
+	if err := f.Error(); err != nil {
+		if errors.Is(err, raft.ErrNothingNewToSnapshot) {
+			return nil
+		}
+		return fmt.Errorf("cluster: snapshot: %w", err)
+	}
+	n.store.counters.sinceSnapshot.Add(-bytes)
+	list, err := n.snaps.List()
+	if err != nil || len(list) == 0 {
+		return fmt.Errorf("cluster: list snapshots: %w", err)
+	}
+	n.snaps.size.Store(list[0].Size)
+	n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
+	return nil
+}
+
+// trailingLogs turns TrailingBytes into entries by the mean size of those stored.
+func (n *Node) trailingLogs() uint64 {
+	s := n.store.stored()
+	mean := int64(entryOverhead)
+	if s.Entries > 0 {
+		mean += int64(s.Bytes / s.Entries)
+	}
+	return uint64(min(max(n.cfg.TrailingBytes/mean, 256), 1<<20))
+}

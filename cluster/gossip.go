@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+	"github.com/hashicorp/memberlist"
+
+	"github.com/flagraft/flagraft/cluster/actor"
+)
+
+// gossip spreads where nodes are (memberlist). It is a hint: whoever is named
+// there is asked by a call before anything depends on it. A nil *gossip is a
+// node without gossip; every method may be called on it.
+type gossip struct {
+	list *memberlist.Memberlist
+	node *Node
+	meta *actor.Loop // keeps what this node tells about itself up to date
+}
+
+const (
+	gossipLeave  = time.Second
+	gossipUpdate = time.Second
+	// clusterPrefix is how much of the cluster id fits into gossip.
+	clusterPrefix = 8
+)
+
+func (n *Node) startGossip() error {
+	if n.cfg.GossipAddr == "" {
+		return nil
+	}
+	conf, err := n.gossipConfig()
+	if err != nil {
+		return err
+	}
+	g := &gossip{node: n}
+	conf.Delegate = g
+	list, err := memberlist.Create(conf)
+	if err != nil {
+		return fmt.Errorf("cluster: gossip: %w", err)
+	}
+	g.list = list
+	g.meta = actor.Go(g.keepMeta)
+	n.gossip = g
+	return nil
+}
+
+func (n *Node) gossipConfig() (*memberlist.Config, error) {
+	keys, err := deriveKeys(n.cfg.Secret)
+	if err != nil {
+		return nil, err
+	}
+	conf := memberlist.DefaultLANConfig()
+	conf.Name = n.id
+	conf.LogOutput = gossipWriter{n.log}
+	conf.SecretKey = keys.gossip
+	if conf.BindAddr, conf.BindPort, err = splitAddr(n.cfg.GossipAddr); err != nil {
+		return nil, err
+	}
+	conf.AdvertisePort = conf.BindPort
+	if n.cfg.AdvertiseGossip != "" {
+		host, port, err := splitAddr(n.cfg.AdvertiseGossip)
+		if err != nil {
+			return nil, err
+		}
+		ip, err := net.ResolveIPAddr("ip", host)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: advertised gossip address: %w", err)
+		}
+		conf.AdvertiseAddr, conf.AdvertisePort = ip.String(), port
+	}
+	return conf, nil
+}
+
+func splitAddr(addr string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err == nil {
+		port, err = strconv.Atoi(p)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("cluster: gossip address %q: %w", addr, err)
+	}
+	switch host {
+	case "":
+		host = "0.0.0.0"
+	case "localhost":
+		host = "127.0.0.1"
+	}
+	return host, port, nil
+}
+
+// address is where other nodes reach this one's gossip.
+func (g *gossip) address() string {
+	if g == nil {
+		return ""
+	}
+	return g.list.LocalNode().Address()
+}
+
+// peers lists the other nodes that gossip knows.
+func (g *gossip) peers() []peerInfo {
+	if g == nil {
+		return nil
+	}
+	var list []peerInfo
+	for _, m := range g.list.Members() {
+		if m.Name == g.node.id {
+			continue
+		}
+		if p, err := decodeMeta(m.Meta); err == nil {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// meet makes acquainted with the nodes that answered a hello and are not in gossip yet.
+func (g *gossip) meet(ctx context.Context, peers []peerInfo) {
+	if g == nil {
+		return
+	}
+	known := map[string]bool{}
+	for _, m := range g.list.Members() {
+		known[m.Name] = true
+	}
+	for _, p := range peers {
+		if p.Gossip == "" || known[p.ID] || ctx.Err() != nil {
+			continue
+		}
+		if _, err := g.list.Join([]string{p.ID + "/" + p.Gossip}); err != nil {
+			g.node.log.Debug("gossip join", "peer", p.ID, "error", err)
+		}
+	}
+}
+
+// keepMeta tells the others when this node's description has changed.
+func (g *gossip) keepMeta(ctx context.Context) {
+	told := string(g.NodeMeta(memberlist.MetaMaxSize))
+	for pause(ctx, time.Second) {
+		if now := string(g.NodeMeta(memberlist.MetaMaxSize)); now != told {
+			if g.list.UpdateNode(gossipUpdate) == nil {
+				told = now
+			}
+		}
+	}
+}
+
+func (g *gossip) leave() {
+	if g == nil {
+		return
+	}
+	if err := g.list.Leave(gossipLeave); err != nil {
+		g.node.log.Debug("gossip leave", "error", err)
+	}
+}
+
+func (g *gossip) shutdown() {
+	if g == nil {
+		return
+	}
+	g.meta.Stop()
+	g.list.Shutdown()
+}
+
+// NodeMeta describes this node in at most limit bytes.
+func (g *gossip) NodeMeta(limit int) []byte {
+	n := g.node
+	p := peerInfo{
+		ID: n.id, Address: n.Addr(), API: n.cfg.AdvertiseAPI, Version: n.cfg.Version,
+		ClusterID: n.ClusterID(), NonVoter: n.cfg.NonVoter, Formed: n.inCluster(),
+		Expect: n.cfg.BootstrapExpect, State: n.raft.State().String(),
+	}
+	p.ClusterID = p.ClusterID[:min(len(p.ClusterID), clusterPrefix)]
+	return encodeMeta(p, limit)
+}
+
+// encodeMeta leaves out what only informs when the description is too long.
+func encodeMeta(p peerInfo, limit int) []byte {
+	for _, shorten := range []func(){func() {}, func() { p.API = "" }, func() { p.Version = "" }} {
+		shorten()
+		if meta, err := cbor.Marshal(p); err == nil && len(meta) <= limit {
+			return meta
+		}
+	}
+	return nil
+}
+
+func decodeMeta(meta []byte) (peerInfo, error) {
+	var p peerInfo
+	if len(meta) > memberlist.MetaMaxSize {
+		return p, fmt.Errorf("cluster: gossip description of %d bytes", len(meta))
+	}
+	if err := cbor.Unmarshal(meta, &p); err != nil {
+		return p, fmt.Errorf("cluster: gossip description: %w", err)
+	}
+	return p, nil
+}
+
+// The rest of memberlist.Delegate: nothing else is gossiped.
+
+// NotifyMsg ignores messages.
+func (g *gossip) NotifyMsg([]byte) {}
+
+// GetBroadcasts has none.
+func (g *gossip) GetBroadcasts(int, int) [][]byte { return nil }
+
+// LocalState is empty.
+func (g *gossip) LocalState(bool) []byte { return nil }
+
+// MergeRemoteState ignores state.
+func (g *gossip) MergeRemoteState([]byte, bool) {}

@@ -1,0 +1,215 @@
+package cluster
+
+import (
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// Every connection to the cluster port begins with a preface from the dialer,
+//
+//	magic "FRC1" | purpose | has secret (0, 1) | nonce (32) | id length | node id
+//
+// and a verdict byte from the listener. With a secret, the verdict is followed
+// by the listener's nonce; then the dialer proves the secret, and only after
+// that the listener does (so it is no oracle for strangers):
+//
+//	proof = HMAC-SHA256(key, role | purpose | dialer's nonce | listener's nonce | node id)
+//
+// The proof authenticates who connects; it does not encrypt what follows. TLS
+// goes around the connection, in mux.secure and mux.dial, when it comes.
+const (
+	prefaceMagic = "FRC1"
+	nonceSize    = 32
+	maxIDSize    = 255
+	prefaceFixed = len(prefaceMagic) + 1 + 1 + nonceSize + 1
+)
+
+// Purposes of a connection.
+const (
+	purposeRaft byte = 1
+	purposeCall byte = 2
+)
+
+// Verdicts of the listener.
+const (
+	verdictOK byte = iota
+	verdictNeedSecret
+	verdictNoSecret
+	verdictRefused
+)
+
+var errHandshake = errors.New("cluster: handshake failed")
+
+// secretKeys are derived from the cluster secret, one per use.
+type secretKeys struct {
+	connection []byte // nil without a secret
+	gossip     []byte // AES-256
+}
+
+func deriveKeys(secret string) (secretKeys, error) {
+	if secret == "" {
+		return secretKeys{}, nil
+	}
+	derive := func(info string) ([]byte, error) {
+		return hkdf.Key(sha256.New, []byte(secret), []byte("flagraft cluster"), info, 32)
+	}
+	connection, err := derive("connection")
+	if err != nil {
+		return secretKeys{}, err
+	}
+	gossip, err := derive("gossip")
+	return secretKeys{connection: connection, gossip: gossip}, err
+}
+
+type preface struct {
+	purpose   byte
+	hasSecret bool
+	nonce     [nonceSize]byte
+	nodeID    string
+}
+
+func (p preface) encode() []byte {
+	out := make([]byte, 0, prefaceFixed+len(p.nodeID))
+	out = append(out, prefaceMagic...)
+	out = append(out, p.purpose, 0)
+	if p.hasSecret {
+		out[len(out)-1] = 1
+	}
+	out = append(out, p.nonce[:]...)
+	out = append(out, byte(len(p.nodeID)))
+	return append(out, p.nodeID...)
+}
+
+func readPreface(r io.Reader) (preface, error) {
+	var p preface
+	var fixed [prefaceFixed]byte
+	if _, err := io.ReadFull(r, fixed[:]); err != nil {
+		return p, fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	rest := fixed[len(prefaceMagic):]
+	if string(fixed[:len(prefaceMagic)]) != prefaceMagic || rest[1] > 1 {
+		return p, fmt.Errorf("%w: not a flagraft node", errHandshake)
+	}
+	p.purpose, p.hasSecret = rest[0], rest[1] == 1
+	copy(p.nonce[:], rest[2:])
+	id := make([]byte, rest[2+nonceSize])
+	if _, err := io.ReadFull(r, id); err != nil {
+		return p, fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	p.nodeID = string(id)
+	if p.purpose != purposeRaft && p.purpose != purposeCall {
+		return p, fmt.Errorf("%w: unknown purpose %d", errHandshake, p.purpose)
+	}
+	return p, nil
+}
+
+func (p preface) proof(key []byte, role string, listener []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(role))
+	mac.Write([]byte{0, p.purpose})
+	mac.Write(p.nonce[:])
+	mac.Write(listener)
+	mac.Write([]byte(p.nodeID))
+	return mac.Sum(nil)
+}
+
+// introduce is the dialer's side.
+func introduce(c net.Conn, key []byte, purpose byte, nodeID string) error {
+	p := preface{purpose: purpose, hasSecret: key != nil, nodeID: nodeID}
+	if len(nodeID) > maxIDSize {
+		return fmt.Errorf("%w: node id too long", errHandshake)
+	}
+	rand.Read(p.nonce[:])
+	if _, err := c.Write(p.encode()); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	if err := readVerdict(c); err != nil {
+		return err
+	}
+	if key == nil {
+		return nil
+	}
+	listener := make([]byte, nonceSize)
+	if _, err := io.ReadFull(c, listener); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	if _, err := c.Write(p.proof(key, "dialer", listener)); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	if err := readVerdict(c); err != nil {
+		return err
+	}
+	answer := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(c, answer); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	if !hmac.Equal(answer, p.proof(key, "listener", listener)) {
+		return fmt.Errorf("%w: the peer does not know the cluster secret", errHandshake)
+	}
+	return nil
+}
+
+func readVerdict(r io.Reader) error {
+	var verdict [1]byte
+	if _, err := io.ReadFull(r, verdict[:]); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	switch verdict[0] {
+	case verdictOK:
+		return nil
+	case verdictNeedSecret:
+		return fmt.Errorf("%w: the peer asks for a cluster secret, this node has none", errHandshake)
+	case verdictNoSecret:
+		return fmt.Errorf("%w: this node has a cluster secret, the peer has none", errHandshake)
+	default:
+		return fmt.Errorf("%w: the peer refused this node's cluster secret", errHandshake)
+	}
+}
+
+// admit is the listener's side.
+func admit(c net.Conn, key []byte) (preface, error) {
+	p, err := readPreface(c)
+	if err != nil {
+		return p, err
+	}
+	verdict := verdictOK
+	switch {
+	case key != nil && !p.hasSecret:
+		verdict = verdictNeedSecret
+	case key == nil && p.hasSecret:
+		verdict = verdictNoSecret
+	}
+	if verdict != verdictOK {
+		c.Write([]byte{verdict})
+		return p, fmt.Errorf("%w: only one side has a cluster secret", errHandshake)
+	}
+	if key == nil {
+		_, err := c.Write([]byte{verdictOK})
+		return p, err
+	}
+	return p, demandProof(c, key, p)
+}
+
+func demandProof(c net.Conn, key []byte, p preface) error {
+	listener := make([]byte, nonceSize)
+	rand.Read(listener)
+	if _, err := c.Write(append([]byte{verdictOK}, listener...)); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	claim := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(c, claim); err != nil {
+		return fmt.Errorf("%w: %v", errHandshake, err)
+	}
+	if !hmac.Equal(claim, p.proof(key, "dialer", listener)) {
+		c.Write([]byte{verdictRefused})
+		return fmt.Errorf("%w: wrong cluster secret", errHandshake)
+	}
+	_, err := c.Write(append([]byte{verdictOK}, p.proof(key, "listener", listener)...))
+	return err
+}

@@ -1,0 +1,180 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+type joinRequest struct {
+	ID        string `cbor:"id"`
+	Address   string `cbor:"address"`
+	ClusterID string `cbor:"cluster"` // "" = the node has none yet
+	NonVoter  bool   `cbor:"non_voter"`
+}
+
+type joinReply struct {
+	ClusterID string `cbor:"cluster"`
+}
+
+// codeJoinRefused marks an answer after which the leader did surely not add the node.
+const codeJoinRefused = "join_refused"
+
+// joinTimeout bounds one configuration change.
+const joinTimeout = 10 * time.Second
+
+// join asks for membership in the cluster that via belongs to. The pledge
+// keeps the node from promising itself to another one meanwhile.
+func (n *Node) join(ctx context.Context, via peerInfo) {
+	if via.ClusterID == "" {
+		return // it was just formed and will know in a moment
+	}
+	held := n.pledges.current()
+	if held.given() && held.ClusterID != via.ClusterID {
+		n.resolveConflict(ctx, held, via)
+		return
+	}
+	if !held.given() {
+		held = pledge{ClusterID: via.ClusterID}
+		if _, ok, err := n.pledges.take(held); err != nil || !ok {
+			return
+		}
+	}
+	if err := n.requestJoin(ctx, via.Address, via.ClusterID); err != nil {
+		n.log.Warn("join", "via", via.Address, "error", err)
+		var refused *Error
+		if errors.As(err, &refused) && refused.Code == codeJoinRefused && held.Coordinator == "" {
+			n.pledges.release(held)
+		}
+		return
+	}
+	n.log.Info("joined", "cluster", via.ClusterID, "via", via.Address)
+	n.awaitConfiguration(ctx)
+}
+
+// resolveConflict: this node has promised itself elsewhere, but found a cluster.
+func (n *Node) resolveConflict(ctx context.Context, held pledge, via peerInfo) {
+	switch held.Coordinator {
+	case n.id: // its own attempt: an existing cluster goes first
+		n.abandon(ctx, held, n.peers.recent(n.cfg.Timing.PeerForget))
+	case "":
+		n.log.Error("half joined to another cluster; empty the data directory to join this one",
+			"pledged", held.ClusterID, "found", via.ClusterID)
+	default:
+		n.askCoordinator(ctx, held, n.peers.recent(n.cfg.Timing.PeerForget))
+	}
+}
+
+func (n *Node) requestJoin(ctx context.Context, addr, clusterID string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*joinTimeout)
+	defer cancel()
+	reply, err := askAddr[joinReply](ctx, n, addr, kindJoin, joinRequest{
+		ID: n.id, Address: n.Addr(), ClusterID: clusterID, NonVoter: n.cfg.NonVoter,
+	})
+	if err != nil {
+		return err
+	}
+	if reply.ClusterID != clusterID {
+		return fmt.Errorf("cluster: joined cluster %s instead of %s", reply.ClusterID, clusterID)
+	}
+	return nil
+}
+
+// awaitConfiguration gives the leader a moment to replicate the configuration.
+func (n *Node) awaitConfiguration(ctx context.Context) {
+	for range 50 {
+		if n.inCluster() || !pause(ctx, 20*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// settle tidies up after forming, and tells the leader when this node's address changed.
+func (n *Node) settle(ctx context.Context) {
+	if held := n.pledges.current(); held.given() {
+		n.adoptClusterID(held.ClusterID)
+		if err := n.pledges.release(held); err != nil {
+			n.log.Error("pledge", "error", err)
+		}
+	}
+	for _, s := range n.servers() {
+		if string(s.ID) != n.id || string(s.Address) == n.Addr() || n.ClusterID() == "" {
+			continue
+		}
+		n.log.Info("address changed", "old", s.Address, "new", n.Addr())
+		for _, p := range append(n.peers.recent(n.cfg.Timing.PeerForget), n.self()) {
+			if err := n.requestJoin(ctx, p.Address, n.ClusterID()); err == nil {
+				return
+			}
+		}
+	}
+}
+
+// serveJoin adds a node, on the leader; elsewhere it passes the request on to it.
+func (n *Node) serveJoin(ctx context.Context, _ string, r joinRequest) (joinReply, error) {
+	own := n.ClusterID()
+	switch {
+	case r.ID == "" || r.Address == "":
+		return joinReply{}, &Error{codeJoinRefused, "a node id and an address are required"}
+	case own == "":
+		return joinReply{}, fmt.Errorf("%w: not in a cluster", ErrUnavailable)
+	case r.ClusterID != "" && r.ClusterID != own:
+		return joinReply{}, &Error{codeJoinRefused, fmt.Sprintf("this is cluster %s, not %s", own, r.ClusterID)}
+	}
+	if !n.IsLeader() {
+		return ask[joinReply](r, func(payload []byte) ([]byte, error) {
+			return n.callLeader(ctx, kindJoin, payload)
+		})
+	}
+	if err := n.addMember(r); err != nil {
+		return joinReply{}, err
+	}
+	return joinReply{ClusterID: own}, nil
+}
+
+// addMember brings the configuration to what the request asks for: at most one
+// server with this id and one with this address.
+func (n *Node) addMember(r joinRequest) error {
+	vote := !r.NonVoter
+	for _, s := range n.servers() {
+		if string(s.ID) == r.ID {
+			if string(s.Address) == r.Address {
+				return nil
+			}
+			vote = s.Suffrage == raft.Voter // a new address changes no rights
+			continue
+		}
+		if string(s.Address) == r.Address {
+			if err := n.evict(s); err != nil {
+				return err
+			}
+		}
+	}
+	add := n.raft.AddVoter
+	if !vote {
+		add = n.raft.AddNonvoter
+	}
+	n.log.Info("adding member", "peer", r.ID, "addr", r.Address, "voter", vote)
+	return proposeError(add(raft.ServerID(r.ID), raft.ServerAddress(r.Address), 0, joinTimeout).Error())
+}
+
+// evict removes a server whose address another node, one with a new data
+// directory, has taken over: it cannot come back there under its old id.
+func (n *Node) evict(s raft.Server) error {
+	if string(s.ID) == n.id || n.desk.heardWithin(string(s.ID), n.cfg.Timing.PeerForget) {
+		return &Error{codeJoinRefused, fmt.Sprintf("the address %s belongs to node %s, which is alive", s.Address, s.ID)}
+	}
+	n.log.Warn("removing a member that lost its place", "peer", s.ID, "addr", s.Address)
+	return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
+}
+
+// Remove takes a member out of the configuration; only the leader can.
+func (n *Node) Remove(ctx context.Context, nodeID string) error {
+	if err := n.surelyNot(ctx); err != nil {
+		return err
+	}
+	return n.await(ctx, n.raft.RemoveServer(raft.ServerID(nodeID), 0, joinTimeout).Error)
+}

@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+)
+
+// errReplaying: Raft has not yet delivered what the replay applied, so a
+// snapshot would be labelled with an index older than its content.
+var errReplaying = errors.New("cluster: the log replayed at start is not confirmed yet")
+
+// machine stands between Raft and the FSM. It restores the FSM before Raft
+// starts, leaves out what was applied then when Raft delivers it again, and
+// knows how far the FSM is.
+type machine struct {
+	fsm      raft.FSM
+	batching raft.BatchingFSM // nil if fsm does not implement it
+	index    func() uint64    // the FSM's own count; nil if it has none
+	applied  atomic.Uint64    // every command up to here is applied
+	restored atomic.Uint64    // index of the snapshot opened last, see snapshotStore
+
+	// Raft's FSM goroutine (and the replay before it) owns these.
+	replayed  uint64 // last command applied by the replay
+	delivered uint64 // last entry that Raft delivered
+}
+
+var (
+	_ raft.BatchingFSM = (*machine)(nil)
+)
+
+func newMachine(fsm raft.FSM, index func() uint64) *machine {
+	m := &machine{fsm: fsm, index: index}
+	m.batching, _ = fsm.(raft.BatchingFSM)
+	return m
+}
+
+// Apply applies one entry.
+func (m *machine) Apply(l *raft.Log) any { return m.ApplyBatch([]*raft.Log{l})[0] }
+
+// ApplyBatch hands the commands that are new to the FSM.
+func (m *machine) ApplyBatch(logs []*raft.Log) []any {
+	answers := make([]any, len(logs))
+	fresh := make([]*raft.Log, 0, len(logs))
+	for _, l := range logs {
+		if l.Type == raft.LogCommand && l.Index > m.replayed {
+			fresh = append(fresh, l)
+		}
+	}
+	got := m.apply(fresh)
+	next := 0
+	for i, l := range logs {
+		if next < len(fresh) && fresh[next] == l {
+			answers[i] = got[next]
+			next++
+		}
+		m.delivered = l.Index
+	}
+	return answers
+}
+
+func (m *machine) apply(logs []*raft.Log) []any {
+	if len(logs) == 0 {
+		return nil
+	}
+	var answers []any
+	if m.batching != nil {
+		answers = m.batching.ApplyBatch(logs)
+	} else {
+		for _, l := range logs {
+			answers = append(answers, m.fsm.Apply(l))
+		}
+	}
+	m.applied.Store(logs[len(logs)-1].Index)
+	return answers
+}
+
+// Snapshot asks the FSM, unless it is ahead of what Raft delivered.
+func (m *machine) Snapshot() (raft.FSMSnapshot, error) {
+	if m.delivered < m.replayed {
+		return nil, errReplaying
+	}
+	return m.fsm.Snapshot()
+}
+
+// Restore replaces the FSM's state; what was replayed at start is gone with it.
+func (m *machine) Restore(r io.ReadCloser) error {
+	if err := m.fsm.Restore(r); err != nil {
+		return err
+	}
+	m.replayed = 0
+	m.applied.Store(m.fsmIndex(m.restored.Load()))
+	return nil
+}
+
+// fsmIndex is the index of the last command in the FSM, or fallback if it does not tell.
+func (m *machine) fsmIndex(fallback uint64) uint64 {
+	if m.index == nil {
+		return fallback
+	}
+	return m.index()
+}
+
+// recover brings the FSM to the newest state that is known to be committed,
+// before Raft starts: the newest snapshot and the log up to the stored commit
+// index. A restarted node can so serve what was committed without a leader;
+// Raft alone would serve the snapshot until a leader tells it more.
+func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logStore, progress func(applied, target uint64)) error {
+	start, err := m.recoverSnapshot(snaps)
+	if err != nil {
+		return err
+	}
+	last, err := store.LastIndex()
+	if err != nil {
+		return err
+	}
+	first, err := store.FirstIndex()
+	if err != nil {
+		return err
+	}
+	if last > start && first > start+1 {
+		return fmt.Errorf("%w: the log begins at %d, the snapshot ends at %d", ErrCorrupt, first, start)
+	}
+	return m.replay(ctx, store, start+1, last, progress)
+}
+
+func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
+	list, err := snaps.List()
+	if err != nil {
+		return 0, fmt.Errorf("cluster: list snapshots: %w", err)
+	}
+	if len(list) == 0 {
+		return 0, nil
+	}
+	meta, content, err := snaps.Open(list[0].ID)
+	if err != nil {
+		return 0, fmt.Errorf("%w: snapshot %s: %v", ErrCorrupt, list[0].ID, err)
+	}
+	if err := m.Restore(content); err != nil {
+		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", meta.ID, err)
+	}
+	snaps.size.Store(meta.Size)
+	return meta.Index, nil
+}
+
+// replayBatch is how many entries the replay hands over at once.
+const replayBatch = 256
+
+// replay checks the log from lo to hi, and applies it as far as it is known to be committed.
+func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, progress func(applied, target uint64)) error {
+	committed := store.lastKept.Load()
+	if stamped, err := lastStamp(store, lo, hi); err != nil {
+		return err
+	} else {
+		committed = max(committed, stamped)
+	}
+	var batch []*raft.Log
+	flush := func(at uint64) {
+		m.apply(batch)
+		if len(batch) > 0 {
+			m.replayed = batch[len(batch)-1].Index
+		}
+		batch = nil
+		if progress != nil {
+			progress(at, min(committed, hi))
+		}
+	}
+	for index := lo; index <= hi; index++ {
+		l := new(raft.Log)
+		if err := store.GetLog(index, l); err != nil {
+			return fmt.Errorf("cluster: read log at %d: %w", index, err)
+		}
+		store.counters.sinceSnapshot.Add(cost(l))
+		if index <= committed && l.Type == raft.LogCommand {
+			batch = append(batch, l)
+		}
+		if len(batch) >= replayBatch {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			flush(index)
+		}
+	}
+	flush(min(committed, hi))
+	atomicMax(&store.lastKept, min(committed, hi))
+	return nil
+}
+
+// lastStamp is the newest commit index that the last entries tell of.
+func lastStamp(store *logStore, lo, hi uint64) (uint64, error) {
+	if hi < lo {
+		return 0, nil
+	}
+	var l raft.Log
+	if err := store.GetLog(hi, &l); err != nil {
+		return 0, fmt.Errorf("cluster: read log at %d: %w", hi, err)
+	}
+	return checkStamp(&l)
+}
+
+// snapshotStore remembers which snapshot was opened last, for an FSM that
+// does not keep its index, and the size of the newest one.
+type snapshotStore struct {
+	raft.SnapshotStore
+	opened func(index uint64)
+	size   atomic.Int64
+}
+
+func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
+	meta, content, err := s.SnapshotStore.Open(id)
+	if err == nil {
+		s.opened(meta.Index)
+	}
+	return meta, content, err
+}

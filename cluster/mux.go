@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// maxConnections bounds the accepted connections of the cluster port; more are closed at once.
+const maxConnections = 1024
+
+// mux owns the cluster port: it accepts, authenticates and sorts connections
+// by purpose, and dials peers the same way.
+type mux struct {
+	listener net.Listener
+	key      []byte
+	nodeID   string
+	timeout  time.Duration // of dialing and of the handshake
+	log      *slog.Logger
+	serve    func(ctx context.Context, c net.Conn, from string) // calls; returns when c is done
+
+	raft   *raftLayer
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	// conns is under a mutex: it is a set that connections leave from their own
+	// goroutines and that close has to walk at once.
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed bool
+}
+
+func newMux(l net.Listener, advertise string, key []byte, nodeID string, timeout time.Duration, log *slog.Logger) *mux {
+	m := &mux{listener: l, key: key, nodeID: nodeID, timeout: timeout, log: log, conns: map[net.Conn]struct{}{}}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.raft = &raftLayer{mux: m, addr: advertisedAddr(advertise), accepted: make(chan net.Conn), closed: make(chan struct{})}
+	return m
+}
+
+// run accepts connections until close; serve handles those for calls.
+func (m *mux) run(serve func(context.Context, net.Conn, string)) {
+	m.serve = serve
+	m.work.Go(func() {
+		for {
+			c, err := m.listener.Accept()
+			if err != nil {
+				if m.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
+					return
+				}
+				m.log.Warn("accept", "error", err)
+				pause(m.ctx, 50*time.Millisecond) // out of descriptors, most likely
+				continue
+			}
+			if !m.track(c) {
+				c.Close()
+				continue
+			}
+			m.work.Go(func() { m.handle(c) })
+		}
+	})
+}
+
+func (m *mux) handle(c net.Conn) {
+	keep := false
+	defer func() {
+		if !keep {
+			m.drop(c)
+		}
+	}()
+	c.SetDeadline(time.Now().Add(m.timeout))
+	p, err := admit(c, m.key)
+	if err != nil {
+		m.log.Warn("connection refused", "peer", c.RemoteAddr().String(), "error", err)
+		return
+	}
+	c.SetDeadline(time.Time{})
+	switch p.purpose {
+	case purposeRaft:
+		keep = m.raft.deliver(trackedConn{c, m})
+	case purposeCall:
+		m.serve(m.ctx, c, p.nodeID)
+	}
+}
+
+// dial connects to addr for a purpose and authenticates both sides.
+func (m *mux) dial(ctx context.Context, addr string, purpose byte) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	c.SetDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	err = introduce(c, m.key, purpose, m.nodeID)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.SetDeadline(time.Time{})
+	return c, nil
+}
+
+func (m *mux) track(c net.Conn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || len(m.conns) >= maxConnections {
+		return false
+	}
+	m.conns[c] = struct{}{}
+	return true
+}
+
+func (m *mux) drop(c net.Conn) error {
+	m.mu.Lock()
+	delete(m.conns, c)
+	m.mu.Unlock()
+	return c.Close()
+}
+
+// close ends the listener and every accepted connection and waits for their goroutines.
+func (m *mux) close() {
+	m.cancel()
+	m.listener.Close()
+	m.raft.Close()
+	m.mu.Lock()
+	m.closed = true
+	for c := range m.conns {
+		c.Close()
+	}
+	m.mu.Unlock()
+	m.work.Wait()
+}
+
+// trackedConn leaves the mux's set when Raft closes it.
+type trackedConn struct {
+	net.Conn
+	mux *mux
+}
+
+func (c trackedConn) Close() error { return c.mux.drop(c.Conn) }
+
+// raftLayer is the part of the cluster port that Raft sees (raft.StreamLayer).
+type raftLayer struct {
+	mux      *mux
+	addr     advertisedAddr
+	accepted chan net.Conn
+	once     sync.Once
+	closed   chan struct{}
+}
+
+func (r *raftLayer) deliver(c net.Conn) bool {
+	select {
+	case r.accepted <- c:
+		return true
+	case <-r.closed:
+		return false
+	}
+}
+
+// Accept returns the next authenticated connection for Raft.
+func (r *raftLayer) Accept() (net.Conn, error) {
+	select {
+	case c := <-r.accepted:
+		return c, nil
+	case <-r.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Dial connects to a peer's Raft.
+func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(r.mux.ctx, timeout)
+	defer cancel()
+	return r.mux.dial(ctx, string(addr), purposeRaft)
+}
+
+// Close makes Accept fail; the port itself is the mux's.
+func (r *raftLayer) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+// Addr is the advertised address: Raft tells it to peers.
+func (r *raftLayer) Addr() net.Addr { return r.addr }
+
+type advertisedAddr string
+
+func (a advertisedAddr) Network() string { return "tcp" }
+func (a advertisedAddr) String() string  { return string(a) }
+
+// serialTransport hands heartbeats to Raft's main loop like every other
+// message. NetworkTransport's shortcut handles them on its own goroutine, where
+// one with a newer term changes the term under a leader that goes on to store
+// entries under a term it never won (hashicorp/raft#695). The price: heartbeats
+// wait behind a log write, so election timeouts stay at a second.
+type serialTransport struct{ *raft.NetworkTransport }
+
+// SetHeartbeatHandler takes no shortcut.
+func (serialTransport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// pause waits for d or for ctx; it tells whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}

@@ -1,0 +1,326 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/flagraft/flagraft/cluster/actor"
+)
+
+// Node is one member of a cluster. Its methods are safe for concurrent use.
+type Node struct {
+	cfg  Config
+	id   string
+	log  *slog.Logger
+	lock *os.File
+
+	store   *logStore
+	snaps   *snapshotStore
+	machine *machine
+	raft    *raft.Raft
+	wire    *raft.NetworkTransport
+
+	mux    *mux
+	caller *caller
+	callee *callee
+	gossip *gossip // nil without gossip
+
+	lead    leadership
+	round   *actor.Actor[readRequest] // reads of this node that wait for an index
+	confirm *actor.Actor[readRequest] // reads of all nodes that the leader confirms
+	visible atomic.Pointer[visibleIndex]
+
+	desk      *heartbeatDesk
+	follow    following
+	nudge     actor.Signal
+	ready     atomic.Bool
+	readyC    chan struct{}
+	readyOnce sync.Once
+	clusterID atomic.Pointer[string]
+	pledges   *pledgeBook
+	peers     *peerTable
+	fatalOnce sync.Once
+	loops     []*actor.Loop // in the order in which they are stopped
+	stopOnce  sync.Once
+	stopErr   error
+	stopped   atomic.Bool
+	dead      chan struct{} // closed when Raft has shut down
+}
+
+// Start opens the data directory, brings the FSM to the newest state known to
+// be committed, and starts to form, join or continue a cluster. It returns as
+// soon as the node listens; Ready tells when it can serve. ctx bounds Start only.
+func Start(ctx context.Context, cfg Config) (*Node, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal()}
+	if err := n.start(ctx); err != nil {
+		n.closeAll()
+		return nil, err
+	}
+	return n, nil
+}
+
+func (n *Node) start(ctx context.Context) error {
+	if err := n.openStorage(); err != nil {
+		return err
+	}
+	began := time.Now()
+	n.machine = newMachine(n.cfg.FSM, n.cfg.FSMIndex)
+	n.snaps.opened = n.machine.restored.Store
+	if err := n.machine.recover(ctx, n.snaps, n.store, n.cfg.OnReplay); err != nil {
+		return err
+	}
+	hadState := n.machine.applied.Load() > 0 || n.snaps.size.Load() > 0
+	n.log.Info("state recovered", "node", n.id, "applied", n.machine.applied.Load(), "took", time.Since(began))
+	if err := n.listen(); err != nil {
+		return err
+	}
+	if err := n.startRaft(); err != nil {
+		return err
+	}
+	if err := n.loadMembership(); err != nil {
+		return err
+	}
+	if err := n.startGossip(); err != nil {
+		return err
+	}
+	n.startActors(hadState)
+	n.mux.run(n.callee.serve)
+	return nil
+}
+
+// openStorage locks the data directory and opens what is in it.
+func (n *Node) openStorage() error {
+	dir := n.cfg.DataDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	lock, err := lockDataDir(dir)
+	if err != nil {
+		return err
+	}
+	n.lock = lock
+	id, err := loadIdentity(dir, n.cfg.NodeID)
+	if err != nil {
+		return err
+	}
+	n.id = id.NodeID
+	n.log = n.log.With("node", n.id[:min(8, len(n.id))])
+	if n.store, err = openLogStore(dir, n.cfg.LogCacheBytes, n.fatal); err != nil {
+		return err
+	}
+	if !id.LogMade {
+		id.LogMade = true
+		if err := writeIdentity(dir, id); err != nil {
+			return err
+		}
+	}
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, newRaftLogger(n.log))
+	if err != nil {
+		return fmt.Errorf("cluster: open snapshots in %s: %w", filepath.Join(dir, "snapshots"), err)
+	}
+	n.snaps = &snapshotStore{SnapshotStore: files}
+	return nil
+}
+
+func (n *Node) listen() error {
+	keys, err := deriveKeys(n.cfg.Secret)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", n.cfg.ClusterAddr)
+	if err != nil {
+		return fmt.Errorf("cluster: listen: %w", err)
+	}
+	if n.cfg.AdvertiseCluster, err = advertise(n.cfg.AdvertiseCluster, l.Addr()); err != nil {
+		l.Close()
+		return err
+	}
+	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.id, n.cfg.Timing.Dial, n.log)
+	n.caller = newCaller(func(ctx context.Context, addr string) (net.Conn, error) {
+		return n.mux.dial(ctx, addr, purposeCall)
+	}, n.cfg.MaxEntryBytes)
+	n.callee = &callee{leading: n.IsLeader, limit: n.cfg.MaxEntryBytes, log: n.log}
+	return nil
+}
+
+func (n *Node) startActors(hadState bool) {
+	n.confirm = actor.StartBatch(readQueue, n.confirmRound)
+	n.round = actor.StartBatch(readQueue, n.readRound)
+	n.desk = newHeartbeatDesk(n.cfg.Heartbeat.Merge, n.cfg.Timing.Heartbeat)
+	n.handleInternal()
+	n.loops = []*actor.Loop{
+		actor.Go(n.runFormation),
+		actor.Go(n.runLeadership),
+		actor.Go(func(ctx context.Context) { n.runHeartbeat(ctx, hadState) }),
+		actor.Go(n.runMaintenance),
+		actor.Go(func(ctx context.Context) { n.store.disk.run(ctx, n.cfg.Timing.DiskHang, n.fatal) }),
+	}
+}
+
+// fatal stops the process (or whatever OnFatal does), once.
+func (n *Node) fatal(err error) {
+	n.fatalOnce.Do(func() {
+		n.log.Error("fatal", "error", err)
+		n.cfg.OnFatal(err)
+	})
+}
+
+// ID returns the node's id, which lives in the data directory.
+func (n *Node) ID() string { return n.id }
+
+// Addr returns the cluster address that peers use.
+func (n *Node) Addr() string { return n.cfg.AdvertiseCluster }
+
+// ClusterID returns the id made at bootstrap, or "" before the node has a cluster.
+func (n *Node) ClusterID() string {
+	if id := n.clusterID.Load(); id != nil {
+		return *id
+	}
+	return ""
+}
+
+// Stop leaves in order: no new membership, leadership handed over (a few
+// tries), gossip told, Raft and the stores closed. The node stays a member of
+// the Raft configuration. ctx bounds the handing over; the rest is always done.
+func (n *Node) Stop(ctx context.Context) error {
+	n.stopOnce.Do(func() {
+		n.stopped.Store(true)
+		n.loops[0].Stop() // formation
+		n.handOver(ctx)
+		n.gossip.leave()
+		n.stopErr = n.closeAll()
+	})
+	return n.stopErr
+}
+
+// transferTries bounds the attempts of an orderly stop; a transfer can fail under writes.
+const transferTries = 3
+
+func (n *Node) handOver(ctx context.Context) {
+	for range transferTries {
+		if n.raft.State() != raft.Leader || len(n.voters()) < 2 {
+			return
+		}
+		err := n.TransferLeadership(ctx)
+		if err == nil {
+			return
+		}
+		n.log.Warn("leadership transfer", "error", err)
+		if !pause(ctx, 100*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// crash stops without telling anybody, as a killed process would.
+func (n *Node) crash() {
+	n.stopOnce.Do(func() {
+		n.stopped.Store(true)
+		n.stopErr = n.closeAll()
+	})
+}
+
+// closeAll closes what was opened, in an order that lets each part end; it
+// serves a failed Start, too.
+func (n *Node) closeAll() error {
+	var errs []error
+	for _, l := range n.loops {
+		l.Stop()
+	}
+	n.gossip.shutdown()
+	if n.raft != nil {
+		if commit := n.raft.CommitIndex(); n.store != nil {
+			errs = append(errs, n.store.keepCommit(commit))
+		}
+	}
+	if n.mux != nil {
+		n.mux.cancel() // running calls end
+	}
+	if n.raft != nil {
+		errs = append(errs, n.raft.Shutdown().Error())
+		close(n.dead)
+	}
+	if n.wire != nil {
+		n.wire.CloseStreams()
+		errs = append(errs, n.wire.Close())
+	}
+	for _, a := range []*actor.Actor[readRequest]{n.round, n.confirm} {
+		if a != nil {
+			a.Stop()
+		}
+	}
+	if n.mux != nil {
+		n.mux.close()
+		n.caller.close()
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.close())
+	}
+	if n.lock != nil {
+		errs = append(errs, n.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// advertise completes the address peers use: what was configured, else where
+// the node listens, with this host's first private address for a wildcard.
+func advertise(configured string, listening net.Addr) (string, error) {
+	host, port, err := net.SplitHostPort(listening.String())
+	if err != nil {
+		return "", err
+	}
+	if configured != "" {
+		h, p, err := net.SplitHostPort(configured)
+		switch {
+		case err != nil:
+			return net.JoinHostPort(configured, port), nil // a host alone
+		case p == "0" || p == "":
+			return net.JoinHostPort(h, port), nil
+		}
+		return configured, nil
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		if host, err = hostAddress(); err != nil {
+			return "", err
+		}
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+func hostAddress() (string, error) {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	fallback := ""
+	for _, a := range addrs {
+		ipnet, ok := a.(*net.IPNet)
+		if !ok || ipnet.IP.IsLoopback() || !ipnet.IP.IsGlobalUnicast() {
+			continue
+		}
+		if ipnet.IP.IsPrivate() && ipnet.IP.To4() != nil {
+			return ipnet.IP.String(), nil
+		}
+		if fallback == "" {
+			fallback = ipnet.IP.String()
+		}
+	}
+	if fallback == "" {
+		return "", errors.New("cluster: no address to advertise: set one")
+	}
+	return fallback, nil
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import "time"
+
+// Member is one server of the Raft configuration.
+type Member struct {
+	ID      string `json:"id"`
+	Address string `json:"address"`           // of the cluster port
+	API     string `json:"api,omitempty"`     // of the public HTTP API, as the node last told
+	Version string `json:"version,omitempty"` // of its binary
+	Voter   bool   `json:"voter"`
+	Leader  bool   `json:"leader"`
+	Ready   bool   `json:"ready"`
+	// Applied is the index it last reported to have applied; 0 = not heard.
+	Applied uint64 `json:"applied"`
+	// LastContact is when the leader last heard from it; zero = never.
+	LastContact time.Time `json:"last_contact"`
+}
+
+// Status is a node's view of itself and of the cluster, for people and metrics.
+type Status struct {
+	NodeID    string `json:"node_id"`
+	ClusterID string `json:"cluster_id"` // same on every node; empty before there is a cluster
+	Version   string `json:"version"`
+	Address   string `json:"address"`
+	State     string `json:"state"` // forming, follower, candidate, leader, stopped
+	Ready     bool   `json:"ready"`
+	Leader    string `json:"leader"` // node id; empty = none known
+	Term      uint64 `json:"term"`
+
+	// Commit and Applied are indexes as in the package documentation;
+	// LastLog and Snapshot are Raft's own.
+	Commit   uint64 `json:"commit_index"`
+	Applied  uint64 `json:"applied_index"`
+	LastLog  uint64 `json:"last_log_index"`
+	Snapshot uint64 `json:"snapshot_index"`
+
+	// LastContact is when this node last heard from a leader that has a quorum.
+	LastContact time.Time `json:"last_contact"`
+	Members     []Member  `json:"members"`
+	Storage     Storage   `json:"storage"`
+}
+
+// Storage counts what the log store did since the start.
+type Storage struct {
+	Stores      uint64 `json:"stores"`       // StoreLogs calls, one fsync each
+	Entries     uint64 `json:"entries"`      // entries stored
+	Bytes       uint64 `json:"bytes"`        // of their data
+	StoreNanos  uint64 `json:"store_nanos"`  // time spent in StoreLogs
+	StableSets  uint64 `json:"stable_sets"`  // term, vote and commit index writes
+	CacheHits   uint64 `json:"cache_hits"`   // entries read from memory
+	CacheMisses uint64 `json:"cache_misses"` // entries read from disk
+	LogBytes    int64  `json:"log_bytes"`    // since the last snapshot
+}
+
+// MeanStore is the mean duration of a StoreLogs, in effect of an fsync.
+func (s Storage) MeanStore() time.Duration {
+	if s.Stores == 0 {
+		return 0
+	}
+	return time.Duration(s.StoreNanos / s.Stores)
+}
+
+// EntriesPerStore is the mean number of entries per fsync.
+func (s Storage) EntriesPerStore() float64 {
+	if s.Stores == 0 {
+		return 0
+	}
+	return float64(s.Entries) / float64(s.Stores)
+}
