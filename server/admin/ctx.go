@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"log/slog"
 	"strconv"
 	"time"
@@ -22,19 +23,20 @@ type Ctx struct {
 	Principal Principal
 	// Env is what the installation offers.
 	Env *Env
-	// Log carries the request's fields.
-	Log *slog.Logger
 
 	// The objects that the row's permission looked up; zero where it did not.
 	Organisation fsm.Organisation
 	Project      fsm.Project
 	Environment  fsm.Environment
+	Feature      fsm.Feature
 
 	identityOps int
 }
 
 // Env is what handlers may use besides the state. It is shared by all requests.
 type Env struct {
+	// Log is the server's.
+	Log *slog.Logger
 	// Clock is the wall clock. Handlers of writes use c.Now() instead.
 	Clock func() time.Time
 	// Options are the settings that the admin API obeys.
@@ -49,10 +51,10 @@ type Env struct {
 	Document func(environment uint64) ([]byte, error)
 }
 
-// Passwords hashes and verifies passwords. Both wait for a free place.
+// Passwords hashes and verifies passwords: package credential. Both wait for a free place, or for the context.
 type Passwords interface {
-	Hash(password string) (string, error)
-	Verify(hash, password string) bool
+	Hash(ctx context.Context, password string) (string, error)
+	Verify(ctx context.Context, hash, password string) (bool, error)
 }
 
 // Options are the settings that the admin API obeys.
@@ -141,6 +143,20 @@ func (c *Ctx) Identity(op identity.Op, applied func(identity.Result)) {
 
 // WroteIdentities reports whether the answer may still change when the write is applied.
 func (c *Ctx) WroteIdentities() bool { return c.identityOps > 0 }
+
+// Now is the time of the request: the transaction's, or the wall clock.
+func (c *Ctx) Now() fsm.Time {
+	if c.Tx != nil {
+		return c.Tx.Now()
+	}
+	return fsm.TimeOf(c.Env.Clock())
+}
+
+// Audit adds a row to the audit log about an object of c.Project and moves updated_at of the environment on, or of every environment of
+// the project when environment is 0.
+func (c *Ctx) Audit(environment uint64, objectType string, objectID uint64, log string) {
+	c.Tx.Audit(fsm.AuditLog{Log: log, Project: c.Project.ID, Environment: environment, RelatedObjectType: objectType, RelatedObjectID: objectID})
+}
 
 // OK is the result of operations that answer without a body.
 func (c *Ctx) OK() (route.Empty, error) { return route.Empty{}, nil }

@@ -57,8 +57,9 @@ func parseID(s string) (uint64, bool) {
 type Scoped struct {
 	name    string
 	model   string
-	load    func(*Ctx) bool // finds the object and puts it into the Ctx
+	load    func(*Ctx) (bool, error) // finds the object and puts it into the Ctx; an error is the answer
 	allowed func(*Ctx) bool
+	visible func(*Ctx) bool // with hidden: who is told 403 instead of 404
 
 	hidden  bool   // 404 instead of 403
 	missing bool   // 404 when the object does not exist
@@ -69,7 +70,8 @@ type Scoped struct {
 // Name describes the permission.
 func (s Scoped) Name() string { return s.name }
 
-// Hidden answers 404 "No X matches the given query." to those who may not see the object.
+// Hidden answers 404 "No X matches the given query." to those who may not see the object; who sees a project without holding the
+// permission still gets 403.
 func (s Scoped) Hidden() Scoped {
 	s.hidden, s.missing = true, true
 	return s
@@ -96,23 +98,25 @@ func (s Scoped) Refusing(err error) Scoped {
 // Check implements route.Permission.
 func (s Scoped) Check(call *route.Call) error {
 	c := From(call)
-	if !s.load(c) {
-		if s.missing {
-			return route.NotFound(s.model)
-		}
-		return s.refuse()
-	}
-	if s.allowed(c) {
+	found, err := s.load(c)
+	switch {
+	case err != nil:
+		return err
+	case !found && s.missing:
+		return route.NotFound(s.model)
+	case !found:
+		return s.refuse(false)
+	case s.allowed(c):
 		return nil
 	}
-	return s.refuse()
+	return s.refuse(s.visible != nil && s.visible(c))
 }
 
-func (s Scoped) refuse() error {
+func (s Scoped) refuse(visible bool) error {
 	switch {
 	case s.refusal != nil:
 		return s.refusal
-	case s.hidden:
+	case s.hidden && !visible:
 		return route.NotFound(s.model)
 	case s.message != "":
 		return route.Forbidden(s.message)
@@ -139,13 +143,16 @@ func OrganisationPermission(key string, ref Ref) Scoped {
 }
 
 func organisation(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
-	return Scoped{name: name, model: fsm.Organisations.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+	return Scoped{name: name, model: fsm.Organisations.Name(), allowed: allowed, load: func(c *Ctx) (bool, error) {
 		id, ok := ref.id(c)
 		if !ok {
-			return false
+			if ref.source == fromPath {
+				return false, route.BareArray("Invalid organisation ID")
+			}
+			return false, nil
 		}
 		c.Organisation, ok = fsm.Organisations.Get(c, id)
-		return ok
+		return ok, nil
 	}}
 }
 
@@ -160,13 +167,14 @@ func ProjectAdmin(ref Ref) Scoped {
 }
 
 func project(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
-	return Scoped{name: name, model: fsm.Projects.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+	visible := func(c *Ctx) bool { return c.HasProject(c.Project, "VIEW_PROJECT") }
+	return Scoped{name: name, model: fsm.Projects.Name(), allowed: allowed, visible: visible, load: func(c *Ctx) (bool, error) {
 		id, ok := ref.id(c)
 		if !ok {
-			return false
+			return false, nil
 		}
 		c.Project, ok = fsm.Projects.Get(c, id)
-		return ok
+		return ok, nil
 	}}
 }
 
@@ -181,7 +189,7 @@ func EnvironmentAdmin(ref Ref) Scoped {
 }
 
 func environment(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
-	return Scoped{name: name, model: fsm.Environments.Name(), allowed: allowed, load: func(c *Ctx) (ok bool) {
+	return Scoped{name: name, model: fsm.Environments.Name(), allowed: allowed, load: func(c *Ctx) (ok bool, err error) {
 		if ref.source == fromPath {
 			c.Environment, ok = fsm.EnvironmentsByAPIKey.First(c, c.Param(ref.name))
 		} else if id, isID := ref.id(c); isID {
@@ -190,8 +198,24 @@ func environment(name string, ref Ref, allowed func(*Ctx) bool) Scoped {
 		if ok {
 			c.Project, ok = fsm.Projects.Get(c, c.Environment.Project)
 		}
-		return ok
+		return ok, nil
 	}}
+}
+
+// Feature loads c.Feature too: the feature named by ref, which must belong to the project that the permission is about; else 404.
+func (s Scoped) Feature(ref Ref) route.Permission {
+	return Custom(s.name, func(c *Ctx) error {
+		if err := s.Check(c.Call); err != nil {
+			return err
+		}
+		id, _ := ref.id(c)
+		f, ok := fsm.Features.Get(c, id)
+		if !ok || f.Project != c.Project.ID {
+			return route.NotFound(fsm.Features.Name())
+		}
+		c.Feature = f
+		return nil
+	})
 }
 
 // Custom is a permission of its own; check returns the refusal or nil and may put what it finds into the Ctx.

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -70,9 +72,9 @@ func getTag(c *Ctx, in tagRef) (tag, error) {
 }
 
 func tagByUUID(c *Ctx, in struct {
-	UUID string `path:"uuid" v:"uuid"`
+	UUID uuid.UUID `path:"uuid"`
 }) (tag, error) {
-	t, ok := fsm.TagsByUUID.First(c, uuid.MustParse(in.UUID))
+	t, ok := fsm.TagsByUUID.First(c, in.UUID)
 	if !ok || t.Project != c.Project.ID {
 		return tag{}, route.NotFound("Tag")
 	}
@@ -98,6 +100,12 @@ func deleteTag(c *Ctx, in tagRef) (route.Empty, error) {
 	}
 	if t.IsSystemTag {
 		return c.fail(route.FieldText("message", "Cannot delete a system tag."))
+	}
+	for _, f := range fsm.FeaturesByProject.List(c, c.Project.ID) {
+		if i := slices.Index(f.Tags, t.ID); i >= 0 {
+			f.Tags = slices.Delete(slices.Clone(f.Tags), i, i+1)
+			fsm.Features.Put(c.Tx, f)
+		}
 	}
 	fsm.Tags.Delete(c.Tx, t.ID)
 	return c.OK()

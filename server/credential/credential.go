@@ -2,6 +2,7 @@
 package credential
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -34,30 +35,45 @@ func NewPasswords(concurrent int) *Passwords {
 }
 
 // Hash makes the text form "$argon2id$v=19$m=19456,t=2,p=1$salt$hash".
-func (p *Passwords) Hash(password string) (string, error) {
+func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltSize)
 	if _, err := rand.Read(salt); err != nil {
 		return "", fmt.Errorf("salt: %w", err)
 	}
-	p.places <- struct{}{}
+	if err := p.enter(ctx); err != nil {
+		return "", err
+	}
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
-	<-p.places
+	p.leave()
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key)), nil
 }
 
 // Verify checks a password. An empty or foreign hash takes as long as a real one and fails, so that timing does not tell whether an
-// account exists.
-func (p *Passwords) Verify(hash, password string) bool {
+// account exists. The error is the context's.
+func (p *Passwords) Verify(ctx context.Context, hash, password string) (bool, error) {
 	memory, passes, threads, salt, want, ok := parseHash(hash)
 	if !ok {
 		memory, passes, threads, salt, want = argonMemory, argonTime, argonThreads, make([]byte, saltSize), make([]byte, argonKey)
 	}
-	p.places <- struct{}{}
+	if err := p.enter(ctx); err != nil {
+		return false, err
+	}
 	got := argon2.IDKey([]byte(password), salt, passes, memory, threads, uint32(len(want)))
-	<-p.places
-	return subtle.ConstantTimeCompare(got, want) == 1 && ok
+	p.leave()
+	return subtle.ConstantTimeCompare(got, want) == 1 && ok, nil
 }
+
+func (p *Passwords) enter(ctx context.Context) error {
+	select {
+	case p.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *Passwords) leave() { <-p.places }
 
 func parseHash(hash string) (memory, passes uint32, threads uint8, salt, key []byte, ok bool) {
 	parts := strings.Split(hash, "$")

@@ -74,6 +74,13 @@ func NewCall(ctx context.Context, m *Match, req *Request) *Call {
 	return c
 }
 
+// Again gives the call for another pass: what was parsed is shared, what was answered is not.
+func (c *Call) Again() *Call {
+	again := *c
+	again.State, again.headers, again.status = nil, nil, 0
+	return &again
+}
+
 // Param gives a path parameter, percent-decoded, or "".
 func (c *Call) Param(name string) string {
 	for i, n := range c.Row.params() {

@@ -37,6 +37,12 @@ func (f *field) leaf(v Value, dst reflect.Value) string {
 		return msg
 	case shapeTime, shapeInstant:
 		return f.instant(v, dst)
+	case shapeUUID:
+		u, err := uuid.Parse(strings.TrimSpace(v.Text))
+		if err != nil || v.Kind != String {
+			return MsgUUID
+		}
+		dst.Set(reflect.ValueOf(u))
 	case shapeScalar:
 		return f.scalar(v, dst)
 	case shapeValue:

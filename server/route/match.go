@@ -2,7 +2,7 @@ package route
 
 import (
 	"net/url"
-	"unicode/utf8"
+	"strings"
 )
 
 // MaxParams is the largest number of parameters in a path.
@@ -24,12 +24,13 @@ func (m *Match) Len() int { return m.n }
 // Raw gives parameter i as it stands in the path, percent-encoded.
 func (m *Match) Raw(i int) []byte { return m.values[i] }
 
-// Decoded gives parameter i percent-decoded, in memory of its own. A wrong escape or wrong UTF-8 stays as it was sent.
+// Decoded gives parameter i percent-decoded, in memory of its own. A wrong escape stays as it was sent; wrong UTF-8 and NUL, which no
+// stored text holds, become U+FFFD.
 func (m *Match) Decoded(i int) string {
 	raw := string(m.values[i])
 	s, err := url.PathUnescape(raw)
-	if err != nil || !utf8.ValidString(s) {
-		return raw
+	if err != nil {
+		s = raw
 	}
-	return s
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }

@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
-
-	"github.com/google/uuid"
 )
 
 // typeWriter describes Go types as JSON schemas; structs become components, named after their type.
@@ -89,7 +87,7 @@ func (w *typeWriter) output(t reflect.Type) omap {
 		return scalarSchema()
 	case t == timeType, t.Kind() != reflect.Pointer && t.Implements(instantType):
 		return omap{{"type", "string"}, {"format", "date-time"}}
-	case t == reflect.TypeFor[uuid.UUID]():
+	case t == uuidType:
 		return omap{{"type", "string"}, {"format", "uuid"}}
 	case t.Kind() == reflect.Struct && t.Implements(optionalType):
 		v, _ := t.FieldByName("Value")
@@ -160,6 +158,8 @@ func (w *typeWriter) inputTarget(f *field) omap {
 		return omap{{"type", "boolean"}}
 	case shapeTime, shapeInstant:
 		return omap{{"type", "string"}, {"format", "date-time"}}
+	case shapeUUID:
+		return omap{{"type", "string"}, {"format", "uuid"}}
 	case shapeScalar:
 		return scalarSchema()
 	case shapeFile:

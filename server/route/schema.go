@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Schema is a compiled input type: what Decode does with a request, and what the API description says about it.
@@ -29,6 +31,7 @@ const (
 	shapeBool
 	shapeTime
 	shapeInstant // a replicated time: an integer of microseconds with Std()
+	shapeUUID
 	shapeScalar
 	shapeValue
 	shapeFile
@@ -44,6 +47,7 @@ var (
 	scalarType      = reflect.TypeFor[Scalar]()
 	valueType       = reflect.TypeFor[Value]()
 	fileType        = reflect.TypeFor[File]()
+	uuidType        = reflect.TypeFor[uuid.UUID]()
 	valueReaderType = reflect.TypeFor[valueReader]()
 	validatorType   = reflect.TypeFor[validator]()
 )
@@ -221,6 +225,8 @@ func (c *schemaCompiler) target(t reflect.Type, r rules) (target, error) {
 		out.shape = shapeFile
 	case t == timeType:
 		out.shape = shapeTime
+	case t == uuidType:
+		out.shape = shapeUUID
 	case reflect.PointerTo(t).Implements(valueReaderType):
 		out.shape = shapeCustom
 	case t.Kind() == reflect.Int64 && t.Implements(instantType):
