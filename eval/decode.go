@@ -141,7 +141,7 @@ func (d *decoder) object(path string, raw []byte) object {
 }
 
 func syntaxError(err error) string {
-	if errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "unexpected end of JSON"
 	}
 	return err.Error()
