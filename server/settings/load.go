@@ -1,0 +1,175 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// Loader resolves settings after a command line was parsed.
+type Loader struct {
+	settings *Settings
+	flags    *pflag.FlagSet
+}
+
+// Register declares every setting as a flag of the set.
+func Register(flags *pflag.FlagSet) *Loader {
+	l := &Loader{settings: Defaults(), flags: flags}
+	l.settings.each(func(f setting) {
+		usage := f.usage + " (" + f.env + ")"
+		switch p := f.value.Addr().Interface().(type) {
+		case *string:
+			flags.StringVar(p, f.name, *p, usage)
+		case *bool:
+			flags.BoolVar(p, f.name, *p, usage)
+		case *int:
+			flags.IntVar(p, f.name, *p, usage)
+		case *time.Duration:
+			flags.DurationVar(p, f.name, *p, usage)
+		case *[]string:
+			flags.StringSliceVar(p, f.name, *p, usage)
+		}
+	})
+	return l
+}
+
+// Load adds the environment and the file to the parsed flags and checks the result. All faults are reported together.
+func (l *Loader) Load() (*Settings, error) {
+	file, err := l.file()
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	l.settings.each(func(f setting) {
+		text, from, ok := l.lookup(f, file)
+		if ok {
+			if err := f.set(text); err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w", from, err))
+			}
+		}
+		delete(file, f.name)
+		if v, isText := f.value.Interface().(string); isText && len(f.choices) > 0 && !slices.Contains(f.choices, v) {
+			faults = append(faults, fmt.Errorf("%s must be one of %s, not %q", f.name, strings.Join(f.choices, ", "), v))
+		}
+	})
+	for k := range file {
+		faults = append(faults, fmt.Errorf("%s: unknown setting %q", l.settings.Config, k))
+	}
+	return l.settings, errors.Join(faults...)
+}
+
+// lookup finds the text of a setting that no flag gave.
+func (l *Loader) lookup(f setting, file map[string]any) (text, from string, ok bool) {
+	if l.flags.Changed(f.name) {
+		return "", "", false
+	}
+	if text, ok := os.LookupEnv(f.env); ok {
+		return text, f.env, true
+	}
+	v, ok := file[f.name]
+	if !ok {
+		return "", "", false
+	}
+	if list, isList := v.([]any); isList {
+		parts := make([]string, len(list))
+		for i, e := range list {
+			parts[i] = fmt.Sprint(e)
+		}
+		return strings.Join(parts, ","), l.settings.Config + ": " + f.name, true
+	}
+	return fmt.Sprint(v), l.settings.Config + ": " + f.name, true
+}
+
+// file reads the configuration file, if one is named.
+func (l *Loader) file() (map[string]any, error) {
+	if env, ok := os.LookupEnv("FLAGRAFT_CONFIG"); ok && !l.flags.Changed("config") {
+		l.settings.Config = env
+	}
+	if l.settings.Config == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(l.settings.Config)
+	if err != nil {
+		return nil, fmt.Errorf("configuration file: %w", err)
+	}
+	out := map[string]any{}
+	if err := yaml.Unmarshal(raw, &out); err != nil {
+		return nil, fmt.Errorf("configuration file %s: %w", l.settings.Config, err)
+	}
+	return out, nil
+}
+
+// Defaults are the settings of a node that is told nothing.
+func Defaults() *Settings {
+	s := &Settings{}
+	s.each(func(f setting) {
+		if f.def != "" {
+			if err := f.set(f.def); err != nil {
+				panic("settings: default of " + f.name + ": " + err.Error()) // a wrong tag
+			}
+		}
+	})
+	return s
+}
+
+// setting is one member of Settings.
+type setting struct {
+	name, env, usage, def string
+	choices               []string
+	secret                bool
+	value                 reflect.Value
+}
+
+func (s *Settings) each(visit func(setting)) {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		f := setting{name: tag.Get("flag"), usage: tag.Get("usage"), def: tag.Get("default"), secret: tag.Get("secret") == "true", value: v.Field(i)}
+		f.env = "FLAGRAFT_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
+		if c := tag.Get("choice"); c != "" {
+			f.choices = strings.Split(c, "|")
+		}
+		visit(f)
+	}
+}
+
+func (f setting) set(text string) (err error) {
+	switch p := f.value.Addr().Interface().(type) {
+	case *string:
+		*p = text
+	case *bool:
+		*p, err = strconv.ParseBool(text)
+	case *int:
+		*p, err = strconv.Atoi(text)
+	case *time.Duration:
+		*p, err = time.ParseDuration(text)
+	case *[]string:
+		*p = nil
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part != "" {
+				*p = append(*p, part)
+			}
+		}
+	}
+	return err
+}
+
+// Attributes lists the settings for the log, secrets left out.
+func (s *Settings) Attributes() []any {
+	var out []any
+	s.each(func(f setting) {
+		if f.secret || f.value.IsZero() {
+			return
+		}
+		out = append(out, f.name, f.value.Interface())
+	})
+	return out
+}

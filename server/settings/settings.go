@@ -1,0 +1,91 @@
+// Package settings is how a node is configured: one struct whose tags give each setting its flag, its environment variable, its key in the
+// configuration file, its default and its help text. A flag beats an environment variable (FLAGRAFT_DATA_DIR for --data-dir), which beats
+// the file, which beats the default.
+package settings
+
+import (
+	"time"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/admin"
+)
+
+// Settings are everything a node can be told. The flag's name is also the key in the file.
+type Settings struct {
+	Config string `flag:"config" usage:"YAML file with settings, keys as the flags without dashes in front"`
+
+	DataDir string `flag:"data-dir" default:"data" usage:"directory of the log, the snapshots and the node's identity"`
+
+	APIAddr          string   `flag:"api-addr" default:":8000" usage:"listen address of the API"`
+	ClusterAddr      string   `flag:"cluster-addr" default:"127.0.0.1:8001" usage:"listen address of Raft and internal calls"`
+	GossipAddr       string   `flag:"gossip-addr" default:"127.0.0.1:8002" usage:"listen address of discovery (TCP and UDP); empty: none"`
+	ManagementAddr   string   `flag:"management-addr" default:"127.0.0.1:8003" usage:"listen address of health, metrics and profiles; empty: none"`
+	AdvertiseAPI     string   `flag:"advertise-api" usage:"address of the API as other nodes and people reach it"`
+	AdvertiseCluster string   `flag:"advertise-cluster" usage:"address of the cluster port as other nodes reach it"`
+	AdvertiseGossip  string   `flag:"advertise-gossip" usage:"address of the gossip port as other nodes reach it"`
+	BootstrapExpect  int      `flag:"bootstrap-expect" default:"1" usage:"number of fresh nodes that form a new cluster; means nothing once there is one"`
+	Join             []string `flag:"join" usage:"cluster addresses of other nodes; a name may stand for several"`
+	ReadReplica      bool     `flag:"read-replica" usage:"join without a vote"`
+	ClusterSecret    string   `flag:"cluster-secret" secret:"true" usage:"shared secret of all nodes; required beyond loopback"`
+
+	AdminEmail       string `flag:"admin-email" usage:"make this superuser on an installation without users"`
+	AdminPassword    string `flag:"admin-password" secret:"true" usage:"its password"`
+	OrganisationName string `flag:"organisation-name" usage:"make this organisation for it"`
+	Demo             bool   `flag:"demo" usage:"fill an empty installation with an example project"`
+
+	SDKFormat          string `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
+	TrustProxyHeaders  bool   `flag:"trust-proxy-headers" usage:"believe X-Forwarded-For and X-Forwarded-Proto"`
+	E2EToken           string `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
+	FrontendURL        string `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects"`
+	MaxBodyBytes       int    `flag:"max-body-bytes" default:"1048576" usage:"largest request body"`
+	MaxHeaderBytes     int    `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
+	MaxConnections     int    `flag:"max-connections" default:"50000" usage:"connections served at once"`
+	MaxRequests        int    `flag:"max-requests" default:"10000" usage:"requests worked on at once; more get 503"`
+	HashConcurrency    int    `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
+	AllowPrivateHooks  bool   `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
+	RegistrationInvite bool   `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
+	PreventSignup      bool   `flag:"prevent-signup" usage:"refuse every sign-up"`
+	RestrictOrgCreate  bool   `flag:"restrict-org-create-to-superusers" usage:"only superusers make organisations"`
+	DisableInviteLinks bool   `flag:"disable-invite-links" usage:"no invite links"`
+	LoginPerMinute     int    `flag:"login-per-minute" default:"20" usage:"sign-ins per client address and minute; 0: no limit"`
+
+	MaxFeatures         int `flag:"max-features" default:"1000" usage:"features per project"`
+	MaxSegments         int `flag:"max-segments" default:"500" usage:"segments per project"`
+	MaxSegmentOverrides int `flag:"max-segment-overrides" default:"2000" usage:"segment overrides per environment"`
+	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
+	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
+
+	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send a request"`
+	WriteTimeout  time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer; streams have none"`
+	IdleTimeout   time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
+	LeaderTimeout time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
+	StopTimeout   time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
+
+	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" usage:"age at which change-log rows go"`
+	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"size of the change log"`
+	KeepAudit          time.Duration `flag:"keep-audit" default:"8760h" usage:"age at which audit rows go"`
+	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
+	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" usage:"how long answers to idempotency keys are kept"`
+
+	LogLevel  string `flag:"log-level" default:"info" choice:"debug|info|warn|error" usage:"least severe records that are logged"`
+	LogFormat string `flag:"log-format" default:"text" choice:"text|json" usage:"form of log records"`
+}
+
+// Options are the part that the admin API obeys.
+func (s *Settings) Options() admin.Options {
+	return admin.Options{
+		AllowRegistrationWithoutInvite: !s.RegistrationInvite, PreventSignup: s.PreventSignup,
+		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks,
+		LoginPerMinute: s.LoginPerMinute, AllowPrivateWebhooks: s.AllowPrivateHooks, E2EToken: s.E2EToken,
+		MaxFeatures: s.MaxFeatures, MaxSegments: s.MaxSegments, MaxSegmentOverrides: s.MaxSegmentOverrides,
+		FeatureValueLimit: s.FeatureValueLimit, SegmentConditions: s.SegmentConditions,
+	}
+}
+
+// Retention is the part that the Scheduler obeys.
+func (s *Settings) Retention() fsm.Retention {
+	r := fsm.DefaultRetention()
+	r.ChangeLog, r.ChangeLogBytes = s.KeepChangeLog, uint64(s.KeepChangeLogBytes)
+	r.Audit, r.Usage, r.Idempotency = s.KeepAudit, s.KeepUsage, s.KeepIdempotency
+	return r
+}
