@@ -1,0 +1,210 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSingleNodeProposesAndServesBeforeALeaderAfterRestart(t *testing.T) {
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	for i := range 10 {
+		require.Equal(t, i+1, m.propose(fmt.Sprint(i)).Response)
+	}
+	want := m.fsm.all()
+	id, cluster := m.node.ID(), m.node.ClusterID()
+	require.NotEmpty(t, cluster)
+	m.crash()
+
+	// A second voter that never comes: after the restart nobody can lead.
+	m.start()
+	require.Equal(t, want, m.fsm.all(), "the log is replayed before Start returns")
+	require.Equal(t, id, m.node.ID())
+	require.Equal(t, cluster, m.node.ClusterID())
+	leaderOf(t, m)
+	m.propose("after")
+	require.Equal(t, append(want, "after"), m.fsm.all())
+}
+
+func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	last := m.propose("committed").Index
+	m.crash()
+
+	// An entry that was stored but never known to be committed.
+	store, err := openLogStore(m.cfg.DataDir, 1<<20, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	store.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return last }})
+	end, err := store.LastIndex()
+	require.NoError(t, err)
+	require.NoError(t, store.StoreLog(&raft.Log{Index: end + 1, Term: 9, Type: raft.LogCommand, Data: []byte("tail")}))
+	require.NoError(t, store.close())
+
+	fsm := newJournal()
+	replay(t, m.cfg.DataDir, fsm)
+	require.Equal(t, []string{"committed"}, fsm.all())
+}
+
+// replay recovers a data directory without starting a node.
+func replay(t *testing.T, dir string, fsm *journal) *machine {
+	store, err := openLogStore(dir, 1<<20, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	defer store.close()
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, newRaftLogger(testLog()))
+	require.NoError(t, err)
+	mach := newMachine(fsm, fsm.at)
+	snaps := &snapshotStore{SnapshotStore: files, opened: mach.restored.Store}
+	require.NoError(t, mach.recover(t.Context(), snaps, store, nil))
+	return mach
+}
+
+func TestSnapshotCompactsAndRestores(t *testing.T) {
+	m := newMember(t, func(c *Config) { c.TrailingBytes = 1 }).start()
+	waitReady(t, m)
+	for i := range 600 {
+		m.propose(fmt.Sprint(i))
+	}
+	require.NoError(t, m.node.Snapshot())
+	require.NoError(t, m.node.Snapshot(), "nothing new is no error")
+	m.propose("after")
+	first, err := m.node.store.FirstIndex()
+	require.NoError(t, err)
+	require.Greater(t, first, uint64(100), "the log was cut")
+	require.NotZero(t, m.node.Status().Snapshot)
+	want := m.fsm.all()
+	m.crash()
+
+	m.start()
+	require.Equal(t, want, m.fsm.all())
+	waitReady(t, m)
+	m.propose("more")
+	require.NoError(t, m.node.Snapshot(), "what was replayed is confirmed by now")
+}
+
+func TestSnapshotIsTriggeredByBytes(t *testing.T) {
+	m := newMember(t, func(c *Config) { c.SnapshotThresholdBytes = 10_000 }).start()
+	waitReady(t, m)
+	for range 20 {
+		m.propose(string(make([]byte, 1000)))
+	}
+	eventually(t, func() bool { return m.node.Status().Snapshot > 0 })
+	require.Less(t, m.node.StorageStats().LogBytes, int64(20_000))
+}
+
+func TestNothingIsReadyWithoutStateOrLeader(t *testing.T) {
+	m := newMember(t, func(c *Config) {
+		c.Join = []string{freeAddr(t)}
+		c.Timing.ReadyWithoutLeader = time.Millisecond
+	}).start()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, m.node.WaitReady(ctx), context.DeadlineExceeded)
+	require.Equal(t, "forming", m.node.Status().State)
+	_, err := m.node.Propose(t.Context(), []byte("x"))
+	require.ErrorIs(t, err, ErrNotLeader)
+	_, err = m.node.ReadIndex(t.Context())
+	require.ErrorIs(t, err, ErrNotLeader)
+	_, err = m.node.Call(t.Context(), 1, nil)
+	require.ErrorIs(t, err, ErrNotLeader)
+	require.False(t, m.node.Fresh(time.Hour))
+}
+
+func TestStateIsServedWithoutAQuorum(t *testing.T) {
+	members := startTrio(t, func(_ int, c *Config) { c.Timing.ReadyWithoutLeader = 100 * time.Millisecond })
+	proposeAnywhere(t, "kept", members...)
+	for _, m := range members {
+		m.fsm.wait(t, members[0].node.CommitIndex())
+	}
+	for _, m := range members {
+		m.crash()
+	}
+	m := members[1].start()
+	require.Equal(t, []string{"kept"}, m.fsm.all())
+	waitReady(t, m)
+	require.False(t, m.node.Fresh(time.Hour))
+	_, err := m.node.ReadIndex(patient(t))
+	require.ErrorIs(t, err, ErrNotLeader)
+}
+
+func TestDataDirectoryIsGuarded(t *testing.T) {
+	m := newMember(t, nil).start()
+	second := newMember(t, func(c *Config) { c.DataDir = m.cfg.DataDir })
+	require.ErrorContains(t, second.tryStart(), "in use")
+	id := m.node.ID()
+	m.stop()
+
+	second.cfg.NodeID = "another"
+	require.ErrorContains(t, second.tryStart(), id)
+	second.cfg.NodeID = id
+
+	name := filepath.Join(m.cfg.DataDir, identityFileName)
+	kept, err := os.ReadFile(name)
+	require.NoError(t, err)
+	flipped := append([]byte(nil), kept...)
+	flipped[15] ^= 1
+	require.NoError(t, os.WriteFile(name, flipped, 0o600))
+	require.ErrorIs(t, second.tryStart(), ErrCorrupt)
+
+	require.NoError(t, os.Remove(name))
+	require.ErrorContains(t, second.tryStart(), "lost")
+	require.NoError(t, os.WriteFile(name, kept, 0o600))
+
+	require.NoError(t, os.Rename(filepath.Join(m.cfg.DataDir, logFileName), filepath.Join(m.cfg.DataDir, "away")))
+	require.ErrorContains(t, second.tryStart(), "gone")
+	require.NoError(t, os.Rename(filepath.Join(m.cfg.DataDir, "away"), filepath.Join(m.cfg.DataDir, logFileName)))
+
+	entries, err := os.ReadDir(m.cfg.DataDir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		info, err := e.Info()
+		require.NoError(t, err)
+		if !e.IsDir() {
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), e.Name())
+		}
+	}
+	require.NoError(t, second.tryStart())
+}
+
+func TestListeningBeyondLoopbackNeedsASecret(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:1", "example.org:1"} {
+		_, err := Start(t.Context(), Config{DataDir: t.TempDir(), ClusterAddr: addr, FSM: newJournal()})
+		require.ErrorContains(t, err, "secret", addr)
+		_, err = Start(t.Context(), Config{DataDir: t.TempDir(), ClusterAddr: "127.0.0.1:0", GossipAddr: addr, FSM: newJournal()})
+		require.ErrorContains(t, err, "secret", addr)
+	}
+	m := newMember(t, func(c *Config) { c.ClusterAddr, c.Secret = "0.0.0.0:0", "open sesame, please" }).start()
+	require.NotContains(t, m.node.Addr(), "0.0.0.0")
+}
+
+func TestCorruptEntryIsNoticedAtStart(t *testing.T) {
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	at := m.propose("the quick brown fox").Index
+	m.propose("tail")
+	m.crash()
+	flipLogByte(t, m.cfg.DataDir, at, "quick")
+	require.ErrorIs(t, m.tryStart(), ErrCorrupt)
+	require.ErrorIs(t, <-m.fatal, ErrCorrupt)
+}
+
+func TestLeadershipIsReported(t *testing.T) {
+	m := newMember(t, nil).start()
+	terms := make(chan uint64, 10)
+	m.node.OnLeadership(func(term uint64) { terms <- term })
+	waitReady(t, m)
+	term := <-terms
+	if term == 0 {
+		term = <-terms
+	}
+	require.Equal(t, m.node.LeaderTerm(), term)
+	m.stop()
+	require.Zero(t, <-terms)
+}

@@ -1,0 +1,221 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
+)
+
+func openTestStore(t *testing.T, cacheBytes int64) (*logStore, *[]error) {
+	var fatal []error
+	s, err := openLogStore(t.TempDir(), cacheBytes, func(err error) { fatal = append(fatal, err) })
+	require.NoError(t, err)
+	t.Cleanup(func() { s.close() })
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 3 }})
+	return s, &fatal
+}
+
+func storeRange(t *testing.T, s *logStore, lo, hi uint64) {
+	var logs []*raft.Log
+	for i := lo; i <= hi; i++ {
+		logs = append(logs, &raft.Log{Index: i, Term: 1, Type: raft.LogCommand, Data: fmt.Appendf(nil, "entry %d", i)})
+	}
+	require.NoError(t, s.StoreLogs(logs))
+}
+
+// flipLogByte changes one bit of a stored entry behind the store's back.
+func flipLogByte(t *testing.T, dir string, index uint64, within string) {
+	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
+		key := make([]byte, 8)
+		for i := range key {
+			key[i] = byte(index >> (56 - 8*i))
+		}
+		b := tx.Bucket([]byte("logs"))
+		value := bytes.Clone(b.Get(key))
+		at := bytes.Index(value, []byte(within))
+		require.GreaterOrEqual(t, at, 0)
+		value[at] ^= 1
+		return b.Put(key, value)
+	}))
+}
+
+func TestStoreKeepsReadsAndDeletes(t *testing.T) {
+	for _, cache := range []int64{1, 1 << 20} {
+		s, fatal := openTestStore(t, cache)
+		require.True(t, s.IsMonotonic())
+		storeRange(t, s, 1, 3000)
+		check := func(lo, hi uint64) {
+			first, err := s.FirstIndex()
+			require.NoError(t, err)
+			require.Equal(t, lo, first)
+			last, err := s.LastIndex()
+			require.NoError(t, err)
+			require.Equal(t, hi, last)
+			var l raft.Log
+			for i := lo; i <= hi && lo > 0; i++ {
+				require.NoError(t, s.GetLog(i, &l))
+				require.Equal(t, fmt.Sprintf("entry %d", i), string(l.Data))
+			}
+			if lo > 1 {
+				require.ErrorIs(t, s.GetLog(lo-1, &l), raft.ErrLogNotFound)
+			}
+			require.ErrorIs(t, s.GetLog(hi+1, &l), raft.ErrLogNotFound)
+		}
+		check(1, 3000)
+		require.NoError(t, s.DeleteRange(2900, 3000)) // a conflicting tail
+		check(1, 2899)
+		require.NoError(t, s.DeleteRange(1, 1700)) // a prefix of several chunks
+		check(1701, 2899)
+		storeRange(t, s, 2900, 2910)
+		check(1701, 2910)
+		require.NoError(t, s.DeleteRange(1701, 2910))
+		check(0, 0)
+		require.Empty(t, *fatal)
+	}
+}
+
+func TestStampsCarryTheCommitIndex(t *testing.T) {
+	s, _ := openTestStore(t, 1)
+	storeRange(t, s, 1, 10)
+	var l raft.Log
+	require.NoError(t, s.GetLog(10, &l))
+	commit, err := checkStamp(&l)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, commit)
+	require.EqualValues(t, 3, s.lastKept.Load())
+
+	// A follower keeps the leader's stamp.
+	follower, fatal := openTestStore(t, 1)
+	follower.origin.Load().leading = func() bool { return false }
+	require.NoError(t, follower.StoreLog(&l))
+	require.EqualValues(t, 3, follower.lastKept.Load())
+	require.Empty(t, *fatal)
+}
+
+func TestEveryFlippedBitOfAnEntryIsNoticed(t *testing.T) {
+	original := raft.Log{Index: 7, Term: 2, Type: raft.LogCommand, Data: []byte("some data")}
+	original.Extensions = newStamp(&original, 5)
+	_, err := checkStamp(&original)
+	require.NoError(t, err)
+	changes := map[string]func(*raft.Log){
+		"index": func(l *raft.Log) { l.Index++ },
+		"term":  func(l *raft.Log) { l.Term ^= 4 },
+		"type":  func(l *raft.Log) { l.Type = raft.LogNoop },
+	}
+	for bit := range 8 * len(original.Data) {
+		changes[fmt.Sprint("data bit ", bit)] = func(l *raft.Log) { l.Data[bit/8] ^= 1 << (bit % 8) }
+	}
+	for bit := range 8 * stampSize {
+		changes[fmt.Sprint("stamp bit ", bit)] = func(l *raft.Log) { l.Extensions[bit/8] ^= 1 << (bit % 8) }
+	}
+	for name, change := range changes {
+		l := original
+		l.Data, l.Extensions = bytes.Clone(original.Data), bytes.Clone(original.Extensions)
+		change(&l)
+		_, err := checkStamp(&l)
+		require.ErrorIs(t, err, ErrCorrupt, name)
+	}
+}
+
+func TestFollowerRefusesDamagedAndUnstampedEntries(t *testing.T) {
+	for name, damage := range map[string]func(*raft.Log){
+		"flipped":   func(l *raft.Log) { l.Data[0] ^= 1 },
+		"unstamped": func(l *raft.Log) { l.Extensions = nil },
+	} {
+		s, fatal := openTestStore(t, 1<<20)
+		s.origin.Load().leading = func() bool { return false }
+		l := &raft.Log{Index: 2, Term: 1, Data: []byte("data")}
+		l.Extensions = newStamp(l, 1)
+		damage(l)
+		require.ErrorIs(t, s.StoreLog(l), ErrCorrupt, name)
+		require.Len(t, *fatal, 1, name)
+		last, err := s.LastIndex()
+		require.NoError(t, err)
+		require.Zero(t, last, name)
+	}
+}
+
+func TestGetLogNoticesDamageAtRest(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openLogStore(dir, 1, func(error) {})
+	require.NoError(t, err)
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }})
+	storeRange(t, s, 1, 5)
+	require.NoError(t, s.close())
+	flipLogByte(t, dir, 4, "entry")
+
+	var fatal []error
+	s, err = openLogStore(dir, 1, func(err error) { fatal = append(fatal, err) })
+	require.NoError(t, err)
+	defer s.close()
+	var l raft.Log
+	require.NoError(t, s.GetLog(3, &l))
+	require.ErrorIs(t, s.GetLog(4, &l), ErrCorrupt)
+	require.Len(t, fatal, 1)
+}
+
+func TestCommitIndexIsKeptWhenNoEntryCarriesIt(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openLogStore(dir, 1, func(error) {})
+	require.NoError(t, err)
+	require.NoError(t, s.keepCommit(42))
+	sets := s.counters.sets.Load()
+	require.NoError(t, s.keepCommit(42))
+	require.NoError(t, s.keepCommit(7))
+	require.Equal(t, sets, s.counters.sets.Load(), "no write without news")
+	require.NoError(t, s.close())
+	s, err = openLogStore(dir, 1, func(error) {})
+	require.NoError(t, err)
+	defer s.close()
+	require.EqualValues(t, 42, s.lastKept.Load())
+}
+
+func TestCacheStaysWithinItsBytes(t *testing.T) {
+	c := newEntryCache(1000)
+	put := func(index uint64, size int) {
+		c.put([]*raft.Log{{Index: index, Data: make([]byte, size)}})
+	}
+	has := func(index uint64) bool { var l raft.Log; return c.get(index, &l) && l.Index == index }
+	for i := uint64(1); i <= 100; i++ {
+		put(i, 100)
+		require.LessOrEqual(t, c.size, int64(1000))
+	}
+	require.True(t, has(100))
+	require.False(t, has(1))
+	put(101, 5000)
+	require.Zero(t, c.size)
+	require.Empty(t, c.entries)
+	put(102, 10)
+	require.True(t, has(102))
+	put(200, 10) // a gap: what was before is forgotten
+	require.False(t, has(102))
+	put(201, 10)
+	c.delete(201, 300)
+	require.True(t, has(200))
+	require.False(t, has(201))
+	put(201, 11)
+	c.delete(1, 200)
+	require.False(t, has(200))
+	require.True(t, has(201))
+	c.delete(1, 201)
+	require.Zero(t, c.size)
+}
+
+func TestWatchdogNoticesAHungWrite(t *testing.T) {
+	var d diskWatch
+	d.begin()
+	d.end()
+	d.begin() // and never ends
+	died := make(chan error, 1)
+	d.run(patient(t), 20*time.Millisecond, func(err error) { died <- err })
+	require.ErrorIs(t, <-died, ErrDiskHung)
+}
