@@ -100,8 +100,10 @@ func (e *edit) store() {
 		c.put(e.slot, e.buf, e.s.epoch, snapshots)
 		return
 	}
-	st.moves.Add(1)
-	defer st.moves.Add(1)
+	if e.existed {
+		st.moves.Add(1)
+		defer st.moves.Add(1)
+	}
 	if renamed {
 		c.names.remove(segs, e.slot)
 		c.indexRemove(c.key.hash(e.old.identifier), e.slot)

@@ -85,8 +85,8 @@ func (c *core) loadOrders(segs *segments, count int) error {
 		return errDuplicate
 	}
 	sortSlots(aliases, 0, func(slot uint32) []byte { return bodyAlias(segs.body(slot)) })
-	c.names.load(entrySlots(names))
-	c.aliases.load(entrySlots(aliases))
+	c.names.load(segs, entrySlots(names))
+	c.aliases.load(segs, entrySlots(aliases))
 	return nil
 }
 

@@ -1,35 +1,35 @@
 package identity
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 const (
 	slotBits  = 26
 	slotMask  = 1<<slotBits - 1
-	tagMask   = 1<<(32-slotBits) - 1
 	emptyWord = 0
 	// tombstone marks a word whose entry was removed; searches go on behind it. A used word holds slot+1.
 	tombstone = slotMask
+
+	// The upper 38 bits of the hash stand in the word, so rehashing reads no record: 16 for the directory, 22 for the
+	// position.
+	maxDepth     = 16
+	positionBits = 64 - maxDepth - slotBits
 
 	minBucket = 8
 	maxBucket = 1536 // words; a bigger bucket is split in two
 )
 
-// bucket is an open-addressing table of index words, 6 bits of hash and 26 bits of slot. Words are read and written
+// bucket is an open-addressing table of index words, 38 bits of hash and 26 bits of slot. Words are read and written
 // atomically; the counters are the writer's.
 type bucket struct {
-	words []uint32
+	words []uint64
 	depth uint
 	used  int // words not empty, tombstones included
 	live  int
 }
 
-// position spreads over any size, powers of two or not, by the hash bits between directory and tag.
+// position spreads over any size, powers of two or not, by the hash bits that the directory does not use.
 func position(h uint64, n int) int {
-	hi, _ := bits.Mul32(uint32(h>>6), uint32(n))
-	return int(hi)
+	return int(h >> slotBits & (1<<positionBits - 1) * uint64(n) >> positionBits)
 }
 
 func (b *bucket) full() bool { return (b.used+1)*8 > len(b.words)*7 }
@@ -44,7 +44,7 @@ func (b *bucket) insert(h uint64, slot uint32) {
 				b.used++
 			}
 			b.live++
-			atomic.StoreUint32(&b.words[i], uint32(h&tagMask)<<slotBits|(slot+1))
+			atomic.StoreUint64(&b.words[i], h&^slotMask|uint64(slot+1))
 			return
 		}
 		if i++; i == len(b.words) {
@@ -59,8 +59,8 @@ func (b *bucket) remove(h uint64, slot uint32) {
 		if w == emptyWord {
 			return
 		}
-		if w&slotMask == slot+1 {
-			atomic.StoreUint32(&b.words[i], tombstone)
+		if w&slotMask == uint64(slot+1) {
+			atomic.StoreUint64(&b.words[i], tombstone)
 			b.live--
 			return
 		}
@@ -87,7 +87,7 @@ func newDirectory(n int) *directory {
 	d := &directory{depth: depth, buckets: make([]atomic.Pointer[bucket], 1<<depth)}
 	each := n >> depth
 	for i := range d.buckets {
-		d.buckets[i].Store(&bucket{words: make([]uint32, max(minBucket, each*9/7+1)), depth: depth})
+		d.buckets[i].Store(&bucket{words: make([]uint64, max(minBucket, each*9/7+1)), depth: depth})
 	}
 	return d
 }
@@ -96,15 +96,15 @@ func newDirectory(n int) *directory {
 func (c *core) lookup(h uint64, identifier []byte) (slot uint32, body []byte, ok bool) {
 	words := c.index.Load().bucket(h).words
 	segs := c.segs.Load()
-	tag := uint32(h & tagMask)
 	for i := position(h, len(words)); ; {
-		w := atomic.LoadUint32(&words[i])
+		w := atomic.LoadUint64(&words[i])
 		if w == emptyWord {
 			return 0, nil, false
 		}
-		if s := w & slotMask; w>>slotBits == tag && s != tombstone {
-			if body := segs.body(s - 1); body != nil && bodyMatches(body, identifier) {
-				return s - 1, body, true
+		if (w^h)>>slotBits == 0 && w&slotMask != tombstone {
+			slot := uint32(w&slotMask) - 1
+			if body := segs.body(slot); body != nil && bodyMatches(body, identifier) {
+				return slot, body, true
 			}
 		}
 		if i++; i == len(words) {
@@ -132,38 +132,35 @@ func (c *core) growBucket(h uint64, b *bucket) {
 		size += size/4 + 1
 	}
 	if size <= maxBucket {
-		grown := &bucket{words: make([]uint32, size), depth: b.depth}
-		c.rehash(b, grown, grown)
+		grown := &bucket{words: make([]uint64, size), depth: b.depth}
+		b.rehash(grown, grown)
 		c.setBuckets(h, b.depth, grown, grown)
 		return
 	}
 	half := max(minBucket, b.live*9/14+8)
-	zero := &bucket{words: make([]uint32, half), depth: b.depth + 1}
-	one := &bucket{words: make([]uint32, half), depth: b.depth + 1}
-	for !c.rehash(b, zero, one) {
-		zero.words, zero.used, zero.live = make([]uint32, size), 0, 0
-		one.words, one.used, one.live = make([]uint32, size), 0, 0
+	zero := &bucket{words: make([]uint64, half), depth: b.depth + 1}
+	one := &bucket{words: make([]uint64, half), depth: b.depth + 1}
+	for !b.rehash(zero, one) {
+		zero.words, zero.used, zero.live = make([]uint64, size), 0, 0
+		one.words, one.used, one.live = make([]uint64, size), 0, 0
 	}
 	c.setBuckets(h, b.depth, zero, one)
 }
 
 // rehash distributes b's entries by the hash bit behind b's depth; false when a half is too small.
-func (c *core) rehash(b, zero, one *bucket) bool {
-	segs := c.segs.Load()
+func (b *bucket) rehash(zero, one *bucket) bool {
 	for _, w := range b.words {
 		if w == emptyWord || w&slotMask == tombstone {
 			continue
 		}
-		slot := w&slotMask - 1
-		h := c.key.hash(bodyIdentifier(segs.body(slot)))
 		to := zero
-		if h<<b.depth>>63 != 0 {
+		if w<<b.depth>>63 != 0 {
 			to = one
 		}
 		if zero != one && to.full() {
 			return false
 		}
-		to.insert(h, slot)
+		to.insert(w, uint32(w&slotMask)-1)
 	}
 	return true
 }

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 )
 
@@ -12,47 +13,67 @@ const (
 )
 
 // ordered is a B-tree of three levels over slots, sorted by a key of their records, then by slot. Leaves are replaced,
-// never changed, so they have no slack: 4.4 bytes an entry. Readers walk it while the writer works; a key is read from
+// never changed, so they have no slack: 8.8 bytes an entry with hints. Readers walk it while the writer works; a key is read from
 // the record, an entry whose record is gone is skipped.
 type ordered struct {
 	root atomic.Pointer[[]*branch] // replaced when a branch is
 	key  func(body []byte) []byte
 }
 
+// branch is a run of leaves with their separators: no key of leaf i sorts before separator i, all of leaf i-1 do.
 type branch struct {
 	leaves []atomic.Pointer[leaf]
+	seps   []separator
 }
 
-type leaf struct{ slots []uint32 }
+// separator is the first entry that its leaf had when it was made.
+type separator struct {
+	key  string
+	slot uint32
+}
+
+// upTo reports whether the separator sorts before or at (key, at).
+func (s *separator) upTo(key []byte, at uint32) bool {
+	if s.key == string(key) {
+		return s.slot <= at
+	}
+	return s.key < string(key)
+}
 
 func newOrdered(key func([]byte) []byte) *ordered {
 	o := &ordered{key: key}
-	o.load(nil)
+	o.load(nil, nil)
 	return o
 }
 
 // load replaces the content by slots, which are sorted.
-func (o *ordered) load(slots []uint32) {
+func (o *ordered) load(segs *segments, slots []uint32) {
 	var leaves []*leaf
+	var seps []separator
 	for len(slots) > 0 {
 		n := min(bulkLeaf, len(slots))
-		leaves = append(leaves, &leaf{append(make([]uint32, 0, n), slots[:n]...)})
+		leaves = append(leaves, &leaf{slots: append(make([]uint32, 0, n), slots[:n]...)})
+		seps = append(seps, o.separator(segs, slots[0]))
 		slots = slots[n:]
 	}
 	if leaves == nil {
-		leaves = []*leaf{{}}
+		leaves, seps = []*leaf{{}}, []separator{{}}
 	}
 	var root []*branch
 	for len(leaves) > 0 {
 		n := min(maxBranch*3/4, len(leaves))
-		root = append(root, newBranch(leaves[:n]))
-		leaves = leaves[n:]
+		root = append(root, newBranch(leaves[:n], seps[:n]))
+		leaves, seps = leaves[n:], seps[n:]
 	}
 	o.root.Store(&root)
 }
 
-func newBranch(leaves []*leaf) *branch {
-	b := &branch{leaves: make([]atomic.Pointer[leaf], len(leaves))}
+func (o *ordered) separator(segs *segments, slot uint32) separator {
+	return separator{string(o.key(segs.body(slot))), slot}
+}
+
+func newBranch(leaves []*leaf, seps []separator) *branch {
+	b := &branch{leaves: make([]atomic.Pointer[leaf], len(leaves)), seps: slices.Clone(seps)}
 	for i, l := range leaves {
 		b.leaves[i].Store(l)
 	}
@@ -60,7 +81,7 @@ func newBranch(leaves []*leaf) *branch {
 }
 
 func (b *branch) all() []*leaf {
-	leaves := make([]*leaf, len(b.leaves), len(b.leaves)+1)
+	leaves := make([]*leaf, len(b.leaves))
 	for i := range b.leaves {
 		leaves[i] = b.leaves[i].Load()
 	}
@@ -73,30 +94,15 @@ func (o *ordered) before(body []byte, slot uint32, key []byte, at uint32) bool {
 	return c < 0 || c == 0 && slot < at
 }
 
-// startsBefore reports whether the first entry of l that has a record sorts before or at (key, at).
-func (o *ordered) startsBefore(segs *segments, l *leaf, key []byte, at uint32) bool {
-	for _, slot := range l.slots {
-		if body := segs.body(slot); body != nil {
-			c := bytes.Compare(o.key(body), key)
-			return c < 0 || c == 0 && slot <= at
-		}
-	}
-	return true
-}
-
 // place is a position: entry i of leaf l of branch b.
 type place struct{ b, l, i int }
 
 // seek finds the first entry that does not sort before (key, at); its i may be the length of the leaf.
 func (o *ordered) seek(root []*branch, segs *segments, key []byte, at uint32) (p place) {
-	p.b = lastTrue(len(root), func(i int) bool {
-		return o.startsBefore(segs, root[i].leaves[0].Load(), key, at)
-	})
-	leaves := root[p.b].leaves
-	p.l = lastTrue(len(leaves), func(i int) bool {
-		return o.startsBefore(segs, leaves[i].Load(), key, at)
-	})
-	p.i = o.lowerBound(segs, leaves[p.l].Load().slots, key, at)
+	p.b = lastTrue(len(root), func(i int) bool { return root[i].seps[0].upTo(key, at) })
+	b := root[p.b]
+	p.l = lastTrue(len(b.seps), func(i int) bool { return b.seps[i].upTo(key, at) })
+	p.i = o.lowerBound(segs, b.leaves[p.l].Load(), key, at)
 	return p
 }
 
@@ -114,46 +120,23 @@ func lastTrue(n int, is func(int) bool) int {
 	return lo - 1
 }
 
-func (o *ordered) lowerBound(segs *segments, slots []uint32, key []byte, at uint32) int {
-	lo, hi := 0, len(slots)
-	for lo < hi {
-		mid := (lo + hi) >> 1
-		i, body := mid, []byte(nil)
-		for ; i < hi; i++ {
-			if body = segs.body(slots[i]); body != nil {
-				break
-			}
-		}
-		switch {
-		case body == nil:
-			hi = mid
-		case o.before(body, slots[i], key, at):
-			lo = i + 1
-		default:
-			hi = mid
-		}
-	}
-	return lo
-}
-
 // insert adds slot, whose record is stored already.
 func (o *ordered) insert(segs *segments, slot uint32) {
-	root := *o.root.Load()
-	p := o.seek(root, segs, o.key(segs.body(slot)), slot)
-	slots := root[p.b].leaves[p.l].Load().slots
-	grown := make([]uint32, len(slots)+1)
-	copy(grown, slots[:p.i])
-	grown[p.i] = slot
-	copy(grown[p.i+1:], slots[p.i:])
-	if len(grown) <= maxLeaf {
-		root[p.b].leaves[p.l].Store(&leaf{grown})
+	root, key := *o.root.Load(), o.key(segs.body(slot))
+	p := o.seek(root, segs, key, slot)
+	old := root[p.b].leaves[p.l].Load()
+	if len(old.slots) < maxLeaf {
+		root[p.b].leaves[p.l].Store(o.grow(segs, old, p.i, slot, key))
 		return
 	}
-	cut := len(grown) / 2
-	if p.i == len(slots) {
-		cut = p.i // keys that come in order leave full leaves behind
+	slots := make([]uint32, 0, len(old.slots)+1)
+	slots = append(append(append(slots, old.slots[:p.i]...), slot), old.slots[p.i:]...)
+	if p.i == len(old.slots) { // keys that come in order leave full leaves behind
+		o.split(segs, root, p, old, o.newLeaf(segs, slots[p.i:]))
+		return
 	}
-	o.replace(root, p.b, p.l, &leaf{append([]uint32(nil), grown[:cut]...)}, &leaf{append([]uint32(nil), grown[cut:]...)})
+	cut := len(slots) / 2
+	o.split(segs, root, p, o.newLeaf(segs, slots[:cut]), o.newLeaf(segs, slots[cut:]))
 }
 
 // remove deletes slot, whose record is still stored with the key it was inserted under.
@@ -165,37 +148,46 @@ func (o *ordered) remove(segs *segments, slot uint32) {
 		return
 	}
 	if len(slots) == 1 {
-		o.replace(root, p.b, p.l)
+		o.drop(root, p)
 		return
 	}
-	shrunk := make([]uint32, len(slots)-1)
-	copy(shrunk, slots[:p.i])
-	copy(shrunk[p.i:], slots[p.i+1:])
-	root[p.b].leaves[p.l].Store(&leaf{shrunk})
+	root[p.b].leaves[p.l].Store(root[p.b].leaves[p.l].Load().without(p.i))
 }
 
-// replace publishes a root in which leaf l of branch b is replaced by none or two.
-func (o *ordered) replace(root []*branch, b, l int, by ...*leaf) {
-	leaves := root[b].all()
-	rest := append(by[:len(by):len(by)], leaves[l+1:]...)
-	leaves = append(leaves[:l:l], rest...)
-	var branches []*branch
-	switch {
-	case len(leaves) > maxBranch:
-		cut := len(leaves) / 2
-		if l >= len(leaves)-2 {
-			cut = len(leaves) - 1
-		}
-		branches = []*branch{newBranch(leaves[:cut]), newBranch(leaves[cut:])}
-	case len(leaves) > 0:
-		branches = []*branch{newBranch(leaves)}
-	case len(root) == 1:
-		branches = []*branch{newBranch([]*leaf{{}})}
+// split publishes a root in which two leaves stand for the one at p.
+func (o *ordered) split(segs *segments, root []*branch, p place, left, right *leaf) {
+	b := root[p.b]
+	leaves := b.all()
+	leaves[p.l] = left
+	leaves = slices.Insert(leaves, p.l+1, right)
+	seps := slices.Insert(slices.Clone(b.seps), p.l+1, o.separator(segs, right.slots[0]))
+	if len(leaves) <= maxBranch {
+		o.publish(root, p.b, newBranch(leaves, seps))
+		return
 	}
-	fresh := make([]*branch, 0, len(root)+1)
-	fresh = append(fresh, root[:b]...)
-	fresh = append(fresh, branches...)
-	fresh = append(fresh, root[b+1:]...)
+	cut := len(leaves) / 2
+	if p.l+1 == len(leaves)-1 {
+		cut = p.l + 1
+	}
+	o.publish(root, p.b, newBranch(leaves[:cut], seps[:cut]), newBranch(leaves[cut:], seps[cut:]))
+}
+
+// drop publishes a root without the leaf at p, which keeps one leaf at least.
+func (o *ordered) drop(root []*branch, p place) {
+	b := root[p.b]
+	switch leaves := b.all(); {
+	case len(leaves) > 1:
+		o.publish(root, p.b, newBranch(slices.Delete(leaves, p.l, p.l+1), slices.Delete(slices.Clone(b.seps), p.l, p.l+1)))
+	case len(root) > 1:
+		o.publish(root, p.b)
+	default:
+		o.load(nil, nil)
+	}
+}
+
+// publish replaces branch b of root.
+func (o *ordered) publish(root []*branch, b int, by ...*branch) {
+	fresh := slices.Replace(slices.Clone(root), b, b+1, by...)
 	o.root.Store(&fresh)
 }
 

@@ -94,9 +94,9 @@ type TraitIterator struct {
 func (it *TraitIterator) Next() bool {
 	for it.left > 0 {
 		it.left--
-		delta, n := binary.Uvarint(it.rest)
-		key, m := binary.Uvarint(it.rest[n:])
-		size, k := binary.Uvarint(it.rest[n+m:])
+		delta, n := uvarint(it.rest)
+		key, m := uvarint(it.rest[n:])
+		size, k := uvarint(it.rest[n+m:])
 		at := n + m + k
 		end := at + int(size)
 		it.id += delta
@@ -166,14 +166,14 @@ func appendBytes(dst, b []byte) []byte {
 
 // recordBody cuts the body and the whole encoded length of the record that starts b.
 func recordBody(b []byte) (body []byte, whole int) {
-	size, n := binary.Uvarint(b)
+	size, n := uvarint(b)
 	whole = n + int(size)
 	return b[n:whole:whole], whole
 }
 
 // bodyIdentifier is the identifier of a body, which starts with it so that a lookup reads one cache line.
 func bodyIdentifier(body []byte) []byte {
-	size, n := binary.Uvarint(body)
+	size, n := uvarint(body)
 	return body[n : n+int(size)]
 }
 
@@ -181,26 +181,26 @@ func bodyMatches(body, identifier []byte) bool { return bytes.Equal(bodyIdentifi
 
 // parseBody splits a trusted body (one this package wrote or validated).
 func parseBody(b []byte) (r Record) {
-	size, n := binary.Uvarint(b)
+	size, n := uvarint(b)
 	end := n + int(size)
 	r.identifier = b[n:end:end]
 	b = b[end:]
-	head, n := binary.Uvarint(b)
+	head, n := uvarint(b)
 	b = b[n:]
 	r.flags = uint8(head >> 1)
-	r.id, n = binary.Uvarint(b)
+	r.id, n = uvarint(b)
 	b = b[n:]
-	r.lastChange, n = binary.Uvarint(b)
+	r.lastChange, n = uvarint(b)
 	b = b[n:]
 	r.created, n = binary.Varint(b)
 	b = b[n:]
 	if head&1 != 0 {
-		size, n := binary.Uvarint(b)
+		size, n := uvarint(b)
 		end := n + int(size)
 		r.alias = b[n:end:end]
 		b = b[end:]
 	}
-	count, n := binary.Uvarint(b)
+	count, n := uvarint(b)
 	r.count = uint32(count)
 	r.traits = b[n:]
 	return r
@@ -208,10 +208,10 @@ func parseBody(b []byte) (r Record) {
 
 // bodyID reads the integer id of a body.
 func bodyID(b []byte) uint64 {
-	size, n := binary.Uvarint(b)
+	size, n := uvarint(b)
 	b = b[n+int(size):]
-	_, n = binary.Uvarint(b)
-	id, _ := binary.Uvarint(b[n:])
+	_, n = uvarint(b)
+	id, _ := uvarint(b[n:])
 	return id
 }
 
@@ -219,4 +219,12 @@ func bodyID(b []byte) uint64 {
 func bodyAlias(b []byte) []byte {
 	r := parseBody(b)
 	return r.alias
+}
+
+// uvarint is binary.Uvarint of trusted bytes, quick for one.
+func uvarint(b []byte) (uint64, int) {
+	if c := b[0]; c < 0x80 {
+		return uint64(c), 1
+	}
+	return binary.Uvarint(b)
 }

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -227,7 +226,7 @@ func (in *snapshotReader) blocks(s *Stores, st *Store, count uint64) []*block {
 		if in.err != nil {
 			break
 		}
-		b := &block{seg: &segment{data: data, used: len(data), live: len(data) - arenaStart, n: int(n), count: int(n),
+		b := &block{seg: &segment{data: data[:cap(data)], used: len(data), live: len(data) - arenaStart, n: int(n), count: int(n),
 			epoch: s.epoch}, want: int(n)}
 		list = append(list, b)
 		work <- b
@@ -291,9 +290,9 @@ func (c *blockChecker) check(b *block) {
 		return
 	}
 	b.seg.locs, b.hashes = make([]uint32, segmentSize), make([]uint64, segmentSize)
-	d := decoder{b: b.seg.data[arenaStart:]}
+	d := decoder{b: b.seg.data[arenaStart:b.seg.used]}
 	for i := range b.want {
-		loc := len(b.seg.data) - len(d.b)
+		loc := b.seg.used - len(d.b)
 		body := d.bytes()
 		r, ok := c.record(body)
 		if d.bad || !ok || r.id <= b.last {
@@ -338,6 +337,6 @@ func (c *blockChecker) record(body []byte) (Record, bool) {
 		c.sum.add(h)
 	}
 	bad := d.bad || len(d.b) > 0 || len(r.identifier) == 0 || head>>9 != 0 || r.id == 0 || r.id > c.s.lastIdentity ||
-		trait > c.s.lastTrait || bytes.Equal(r.alias, nil) && head&1 != 0
+		trait > c.s.lastTrait
 	return r, !bad
 }

@@ -35,16 +35,27 @@ func (h *hasher) word(w uint64) {
 }
 
 func (h *hasher) bytes(b []byte) {
-	h.word(uint64(len(b)))
-	for len(b) >= 8 {
+	n := uint64(len(b))
+	for len(b) > 8 {
 		h.word(binary.LittleEndian.Uint64(b))
 		b = b[8:]
 	}
-	var w uint64
-	for i, c := range b {
-		w |= uint64(c) << (8 * i)
+	h.a += n
+	h.b ^= n * mulA
+	h.word(last8(b))
+}
+
+// last8 reads up to eight bytes; together with their number they are unambiguous.
+func last8(b []byte) uint64 {
+	switch n := len(b); {
+	case n == 8:
+		return binary.LittleEndian.Uint64(b)
+	case n >= 4:
+		return uint64(binary.LittleEndian.Uint32(b)) | uint64(binary.LittleEndian.Uint32(b[n-4:]))<<(8*(n-4))
+	case n > 0:
+		return uint64(b[0]) | uint64(b[n/2])<<(8*(n/2)) | uint64(b[n-1])<<(8*(n-1))
 	}
-	h.word(w)
+	return 0
 }
 
 func (h *hasher) sum() Sum { return Sum{mix(h.a, mulB), mix(h.b, mulA)} }
