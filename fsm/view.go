@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/flagraft/flagraft/eval"
 )
@@ -39,6 +40,12 @@ type View struct {
 	states   map[uint64]*ServedState // by feature state
 	segments map[uint64]*servedSegment
 	bodies   viewBodies
+
+	// Answers that are worked out on first use; sync.Once as in [Body].
+	sharedOnce sync.Once
+	shared     bool
+	matchOnce  sync.Once
+	matcher    *eval.Environment
 }
 
 // ServedFeature is one flag of an environment.

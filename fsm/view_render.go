@@ -115,3 +115,8 @@ func appendFeatureBrief(dst []byte, f *Feature) []byte {
 	dst = appendString(append(dst, `,"type":`...), string(f.Type))
 	return append(dst, '}')
 }
+
+// AppendVariant is [ServedState.AppendFlag] with the value of a variant.
+func (s *ServedState) AppendVariant(dst []byte, format Format, variant int) []byte {
+	return append(s.appendMembers(dst, format, variant), '}')
+}

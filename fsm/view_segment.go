@@ -82,3 +82,22 @@ func orEmpty(s *string) string {
 	}
 	return *s
 }
+
+// Segments returns an engine over every segment that may match here, overriding
+// or not, by ascending id; it has no features. It is compiled on first use.
+func (v *View) Segments() *eval.Environment {
+	v.matchOnce.Do(func() {
+		spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
+		for row := range SegmentsByProject.Refs(v.State, v.Project.ID) {
+			g := v.segments[row.ID]
+			if g == nil {
+				g = newServedSegment(row, nil)
+			}
+			spec.Segments = append(spec.Segments, &eval.SegmentContext{
+				Key: strconv.FormatUint(row.ID, 10), Name: row.Name, Rules: g.rules,
+			})
+		}
+		v.matcher = eval.Compile(spec, nil)
+	})
+	return v.matcher
+}

@@ -1,0 +1,62 @@
+package sdk
+
+import (
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// getDocument is GET /environment-document/, for server-side keys only. The
+// document is whole: most clients ignore a Link to a next page.
+func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
+	c, ok := s.enter(ctx, fsm.UsageEnvironmentDocument, true)
+	if !ok {
+		return
+	}
+	s.stamp(ctx, c.view, 0)
+	h := &ctx.Response.Header
+	h.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
+	h.SetCanonical(lastModifiedHeader, c.view.LastModified)
+	updated := c.view.Environment.UpdatedAt
+	if since := ctx.Request.Header.Peek(fasthttp.HeaderIfUnmodifiedSince); len(since) > 0 {
+		if t, err := fasthttp.ParseHTTPDate(since); err == nil && t.Unix() < updated.Std().Unix() {
+			ctx.Response.SetStatusCode(fasthttp.StatusPreconditionFailed)
+			return
+		}
+	}
+	// A tag is exact; a date is looked at only without one (RFC 9110 §13.2.2).
+	if len(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == 0 &&
+		unmodifiedSince(ctx.Request.Header.Peek(fasthttp.HeaderIfModifiedSince), c.view) {
+		h.SetCanonical(cacheControlHeader, cachePrivate)
+		h.SetCanonical(varyHeader, varyByKey)
+		h.SetCanonical(etagHeader, c.view.DocumentBody().ETag)
+		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	s.serveBody(ctx, c.view.DocumentBody())
+}
+
+// unmodifiedSince reports whether a client that has the document as of since has
+// the newest one. Dates are whole seconds: when the version before the newest is
+// of the same second, the client may have that one, and the answer is no.
+func unmodifiedSince(since []byte, view *fsm.View) bool {
+	if len(since) == 0 {
+		return false
+	}
+	t, err := fasthttp.ParseHTTPDate(since)
+	if err != nil {
+		return false
+	}
+	second := view.Environment.UpdatedAt.Std().Truncate(time.Second)
+	switch {
+	case t.Before(second):
+		return false
+	case t.After(second):
+		return true
+	default:
+		return !view.SharesSecond()
+	}
+}

@@ -1,0 +1,190 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// The refusals of SDK requests, all 403.
+const (
+	msgNoKey      = "Invalid or missing Environment key"
+	msgUnknownKey = "Invalid or missing Environment Key"
+	msgStopped    = "Organisation is disabled from serving flags."
+	msgUnusable   = "Environment Key is inactive or has expired."
+	msgNoState    = "This node has no state yet."
+	msgBehind     = "This node has not reached the requested index in time."
+	msgNoLeader   = "No leader confirms a linearizable read."
+)
+
+// caller is an authenticated request: the environment it may use and how.
+type caller struct {
+	live   *fsm.Live
+	view   *fsm.View
+	server bool // a server-side key
+}
+
+// enter authenticates a request, honours the consistency it asks for and loads
+// the View. When it returns false the refusal is written.
+func (s *SDK) enter(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly bool) (caller, bool) {
+	key := ctx.Request.Header.PeekBytes(keyHeader)
+	if len(key) == 0 || serverOnly && !bytes.HasPrefix(key, serverPrefix) {
+		s.fail(ctx, route.Forbidden(msgNoKey))
+		return caller{}, false
+	}
+	found, ok := s.Views.ByKey(key)
+	if !ok {
+		s.fail(ctx, s.unknownKey())
+		return caller{}, false
+	}
+	if found.Server && !found.Usable(fsm.TimeOf(s.Clock())) {
+		s.fail(ctx, route.Forbidden(msgUnusable))
+		return caller{}, false
+	}
+	if err := s.consistency(ctx, found.Live); err != nil {
+		s.fail(ctx, err)
+		return caller{}, false
+	}
+	view := found.Live.View()
+	if view == nil {
+		if view = s.firstView(found.Live); view == nil {
+			s.fail(ctx, route.Unavailable(msgNoState, 1))
+			return caller{}, false
+		}
+	}
+	if view.Organisation.StopServingFlags {
+		s.fail(ctx, route.Forbidden(msgStopped))
+		return caller{}, false
+	}
+	if kind != 0 {
+		s.Usage.Add(view.Environment.ID, kind, 0, "", 1)
+	}
+	return caller{live: found.Live, view: view, server: found.Server}, true
+}
+
+// unknownKey is a 403, unless this node cannot know all keys yet.
+func (s *SDK) unknownKey() error {
+	if !s.FSM.State().Born() || !s.Ready() {
+		return route.Unavailable(msgNoState, 1)
+	}
+	return route.Forbidden(msgUnknownKey)
+}
+
+// firstView waits for the first View of an environment that was just made.
+func (s *SDK) firstView(l *fsm.Live) *fsm.View {
+	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
+	defer cancel()
+	_ = s.Views.Wait(wait, s.FSM.State().Index, l.ID())
+	return l.View()
+}
+
+// consistency waits for what Flagraft-Consistency and Flagraft-Min-Index ask for.
+func (s *SDK) consistency(ctx *fasthttp.RequestCtx, l *fsm.Live) error {
+	level := ctx.Request.Header.PeekBytes(consistencyHeader)
+	token := ctx.Request.Header.PeekBytes(minIndexHeader)
+	if len(level) == 0 && len(token) == 0 || string(level) == "local" {
+		return nil
+	}
+	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
+	defer cancel()
+	var index uint64
+	switch string(level) {
+	case "linearizable":
+		if s.ReadIndex == nil {
+			return route.Unavailable(msgNoLeader, 1)
+		}
+		var err error
+		if index, err = s.ReadIndex(wait); err != nil {
+			return route.Unavailable(msgNoLeader, 1)
+		}
+	case "", "min-index":
+		index = minIndex(token, s.FSM.State().Genesis.Epoch)
+	default:
+		return route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+	}
+	if index == 0 {
+		return nil
+	}
+	if err := s.Views.Wait(wait, index, l.ID()); err != nil {
+		return route.Unavailable(msgBehind, 1)
+	}
+	return nil
+}
+
+// minIndex reads a token "<epoch>-<index>"; one of another epoch, or none, is 0.
+func minIndex(token []byte, epoch string) uint64 {
+	have, digits, ok := bytes.Cut(token, []byte{'-'})
+	if !ok || string(have) != epoch {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// stamp sets the headers that every answer from a View carries. index, when
+// newer than the View, is that of a write the answer shows.
+func (s *SDK) stamp(ctx *fasthttp.RequestCtx, view *fsm.View, index uint64) {
+	h := &ctx.Response.Header
+	if index > view.Index {
+		var buf [40]byte
+		h.SetCanonical(indexHeader, fsm.AppendIndexToken(buf[:0], view.State.Genesis.Epoch, index))
+	} else {
+		h.SetCanonical(indexHeader, view.IndexToken)
+	}
+	if s.Age != nil {
+		var buf [20]byte
+		h.SetCanonical(ageHeader, strconv.AppendInt(buf[:0], int64(s.Age()/time.Millisecond), 10))
+	}
+	if len(s.node) > 0 {
+		h.SetCanonical(nodeHeader, s.node)
+	}
+}
+
+// fail writes an error answer.
+func (s *SDK) fail(ctx *fasthttp.RequestCtx, err error) {
+	if route.AsError(err).Status == fasthttp.StatusInternalServerError {
+		s.Log.Error("SDK request failed", "error", err)
+	}
+	r := route.ErrorResponse(err)
+	ctx.Response.SetStatusCode(r.Status)
+	for _, h := range r.Headers {
+		ctx.Response.Header.Set(h.Name, h.Value)
+	}
+	ctx.Response.SetBodyRaw(r.Body)
+}
+
+// The header names and values that handlers use; they are never written to.
+var (
+	keyHeader         = []byte("X-Environment-Key")
+	serverPrefix      = []byte("ser.")
+	consistencyHeader = []byte("Flagraft-Consistency")
+	minIndexHeader    = []byte("Flagraft-Min-Index")
+	indexHeader       = []byte("Flagraft-Index")
+	ageHeader         = []byte("Flagraft-Age")
+	nodeHeader        = []byte("Flagraft-Node")
+	persistedHeader   = []byte("Flagraft-Traits-Persisted")
+	updatedAtHeader   = []byte("X-Flagsmith-Document-Updated-At")
+
+	acceptHeader          = []byte("Accept")
+	acceptEncodingHeader  = []byte("Accept-Encoding")
+	cacheControlHeader    = []byte("Cache-Control")
+	contentEncodingHeader = []byte("Content-Encoding")
+	etagHeader            = []byte("Etag")
+	lastModifiedHeader    = []byte("Last-Modified")
+	varyHeader            = []byte("Vary")
+
+	jsonType     = []byte("application/json")
+	cachePrivate = []byte("no-cache, private")
+	varyByKey    = []byte("X-Environment-Key, Accept-Encoding")
+	gzipCoding   = []byte("gzip")
+	valueFalse   = []byte("false")
+)

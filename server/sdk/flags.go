@@ -1,0 +1,104 @@
+package sdk
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+const msgFeatureNotFound = "Given feature not found"
+
+// getFlags is GET /flags/: the whole list as rendered for the View, or one flag.
+func (s *SDK) getFlags(ctx *fasthttp.RequestCtx, _ *route.Match) {
+	if !acceptsJSON(ctx.Request.Header.PeekBytes(acceptHeader)) {
+		s.fail(ctx, route.Detail(fasthttp.StatusNotAcceptable, "Could not satisfy the request Accept header."))
+		return
+	}
+	c, ok := s.enter(ctx, fsm.UsageFlags, false)
+	if !ok {
+		return
+	}
+	if bytes.IndexByte(ctx.Request.Header.RequestURI(), '?') >= 0 && ctx.QueryArgs().Has("feature") {
+		s.oneFlag(ctx, c, string(ctx.QueryArgs().Peek("feature")))
+		return
+	}
+	s.stamp(ctx, c.view, 0)
+	ctx.Response.Header.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
+	s.serveBody(ctx, c.view.FlagsBody(s.Format, c.server))
+}
+
+// oneFlag answers ?feature=: names are compared ignoring case, an empty one
+// gives the first flag of the list.
+func (s *SDK) oneFlag(ctx *fasthttp.RequestCtx, c caller, name string) {
+	s.stamp(ctx, c.view, 0)
+	for i := range c.view.Features {
+		f := c.view.Features[i].Default
+		if (name == "" || strings.EqualFold(f.Feature.Name, name)) && c.view.Visible(f.Feature, f.State.Enabled, c.server) {
+			ctx.Response.Header.SetContentTypeBytes(jsonType)
+			ctx.Response.SetBodyRaw(f.AppendFlag(nil, s.Format))
+			return
+		}
+	}
+	s.fail(ctx, route.Detail(fasthttp.StatusNotFound, msgFeatureNotFound))
+}
+
+// serveBody answers with a body of the View and its tag, compressed if the
+// client takes that, or with 304.
+func (s *SDK) serveBody(ctx *fasthttp.RequestCtx, b *fsm.Body) {
+	h := &ctx.Response.Header
+	h.SetCanonical(cacheControlHeader, cachePrivate)
+	h.SetCanonical(varyHeader, varyByKey)
+	compress := len(b.Plain) >= minGzip && acceptsGzip(ctx.Request.Header.PeekBytes(acceptEncodingHeader))
+	if compress {
+		h.SetCanonical(etagHeader, b.GzipETag)
+	} else {
+		h.SetCanonical(etagHeader, b.ETag)
+	}
+	if tags := ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch); len(tags) > 0 && matchesTag(tags, b) {
+		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	h.SetContentTypeBytes(jsonType)
+	if compress {
+		h.SetCanonical(contentEncodingHeader, gzipCoding)
+		ctx.Response.SetBodyRaw(b.Gzip())
+		return
+	}
+	ctx.Response.SetBodyRaw(b.Plain)
+}
+
+// minGzip is the size below which compressing gains nothing.
+const minGzip = 1000
+
+// matchesTag compares an If-None-Match list weakly, with either coding's tag: the
+// content is the same.
+func matchesTag(list []byte, b *fsm.Body) bool {
+	if len(list) == 1 && list[0] == '*' {
+		return true
+	}
+	return bytes.Contains(list, b.ETag) || bytes.Contains(list, b.GzipETag)
+}
+
+// acceptsGzip reports whether an Accept-Encoding allows gzip.
+func acceptsGzip(accept []byte) bool {
+	i := bytes.Index(accept, gzipCoding)
+	if i < 0 {
+		return false
+	}
+	rest := accept[i+len(gzipCoding):]
+	if end := bytes.IndexByte(rest, ','); end >= 0 {
+		rest = rest[:end]
+	}
+	_, q, ok := bytes.Cut(rest, []byte("q="))
+	return !ok || len(bytes.Trim(q, " 0.")) > 0
+}
+
+// acceptsJSON reports whether an Accept header allows a JSON answer.
+func acceptsJSON(accept []byte) bool {
+	return len(accept) == 0 || bytes.Contains(accept, []byte("*/*")) ||
+		bytes.Contains(accept, []byte("json")) || bytes.Contains(accept, []byte("application/*"))
+}

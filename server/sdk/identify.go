@@ -1,0 +1,211 @@
+package sdk
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// person is the identity an answer is about.
+type person struct {
+	identifier string
+	id         uint64 // 0: not stored
+	index      uint64 // of the write the answer shows, 0 if none
+	lost       bool   // what should be stored is not known to be
+}
+
+// postIdentities is POST /identities/.
+func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
+	c, ok := s.enter(ctx, fsm.UsageIdentities, false)
+	if !ok {
+		return
+	}
+	sc := s.scratch()
+	defer s.release(sc)
+	if err := s.identifyInputOf(ctx, m, sc); err != nil {
+		s.fail(ctx, err)
+		return
+	}
+	if !c.server && !c.view.Environment.AllowClientTraits {
+		sc.in.traits = sc.in.traits[:0]
+	}
+	var p person
+	switch {
+	case len(sc.in.identifier) == 0:
+		p = sc.anonymous()
+	case sc.in.transient:
+		p = s.transient(c, sc)
+	default:
+		p = s.identify(c, sc)
+	}
+	s.answerIdentity(ctx, c, sc, p)
+}
+
+// getIdentities is GET /identities/: it creates the identity, unless transient is
+// given any text; then nothing stored is looked at either.
+func (s *SDK) getIdentities(ctx *fasthttp.RequestCtx, _ *route.Match) {
+	c, ok := s.enter(ctx, fsm.UsageIdentities, false)
+	if !ok {
+		return
+	}
+	args := ctx.QueryArgs()
+	identifier := args.Peek("identifier")
+	if len(identifier) == 0 { // 200, as the reference keeps it
+		ctx.Response.Header.SetContentTypeBytes(jsonType)
+		ctx.Response.SetBodyString(`{"detail":"Missing identifier"}`)
+		return
+	}
+	sc := s.scratch()
+	defer s.release(sc)
+	var err error
+	if sc.in.identifier, err = checkIdentifier(identifier); err != nil {
+		s.fail(ctx, err)
+		return
+	}
+	var p person
+	if len(args.Peek("transient")) > 0 {
+		sc.merge(nil, true)
+		p.identifier = text(sc.in.identifier)
+	} else {
+		p = s.identify(c, sc)
+	}
+	if feature := args.Peek("feature"); len(feature) > 0 {
+		s.answerFeature(ctx, c, sc, p, string(feature))
+		return
+	}
+	s.answerIdentity(ctx, c, sc, p)
+}
+
+// checkIdentifier refuses what cannot be stored as an identifier.
+func checkIdentifier(b []byte) ([]byte, error) {
+	if !utf8.Valid(b) {
+		b = []byte(strings.ToValidUTF8(string(b), "\ufffd"))
+	}
+	if msg := route.TextFault(text(b)); msg != "" {
+		return nil, route.Field("identifier", msg)
+	}
+	if utf8.RuneCount(b) > maxIdentifier {
+		return nil, route.Field("identifier", route.MaxLengthText(maxIdentifier))
+	}
+	return b, nil
+}
+
+// anonymous makes up a person for a request without identifier: everything is
+// transient, and the same traits give the same name.
+func (sc *scratch) anonymous() person {
+	sc.merge(nil, true)
+	return person{identifier: nameOf(sc.effective)}
+}
+
+// nameOf is the SHA-256 of all keys and values by key, or random without traits.
+func nameOf(traits []effectiveTrait) string {
+	if len(traits) == 0 {
+		var b [16]byte
+		rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+		return hex.EncodeToString(b[:])
+	}
+	sorted := slices.SortedStableFunc(slices.Values(traits), func(a, b effectiveTrait) int { return cmp.Compare(a.key, b.key) })
+	var buf []byte
+	for _, t := range sorted {
+		buf = append(buf, t.key...)
+		if v, err := eval.ParseLiteral(t.value); err == nil {
+			buf = v.AppendText(buf)
+		}
+	}
+	sum := sha256.Sum256(buf)
+	return hex.EncodeToString(sum[:])
+}
+
+// transient evaluates with what is stored and the request's traits over it;
+// nothing is written.
+func (s *SDK) transient(c caller, sc *scratch) person {
+	p := person{identifier: text(sc.in.identifier)}
+	if rec, ok := s.lookup(c, sc.in.identifier); ok {
+		p.id = rec.ID()
+		sc.merge(&rec, true)
+	} else {
+		sc.merge(nil, true)
+	}
+	return p
+}
+
+func (s *SDK) lookup(c caller, identifier []byte) (identity.Record, bool) {
+	return s.FSM.State().Identities().Environment(c.view.Environment.ID).Lookup(identifier)
+}
+
+// identify stores what the request brings, if it is anything new or this node may
+// be behind, and leaves in sc what to evaluate. An answer is given even when
+// nothing could be stored.
+func (s *SDK) identify(c caller, sc *scratch) person {
+	p := person{identifier: text(sc.in.identifier)}
+	persist := c.view.Organisation.PersistTraitData
+	rec, known := s.lookup(c, sc.in.identifier)
+	changed := !known
+	if known {
+		p.id = rec.ID()
+		changed = sc.merge(&rec, false) && persist
+	} else {
+		sc.merge(nil, false)
+	}
+	if !changed && s.Fresh() {
+		return p
+	}
+	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)
+	o := s.write([]identity.Op{op}, s.PersistBudget)
+	if o.err == nil && len(o.results) == 1 && o.results[0].Status != identity.StatusOK {
+		o.err = refusal(o.results[0])
+		s.Log.Warn("identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)
+	}
+	if o.err != nil {
+		s.unpersisted.Add(1)
+		if !errors.Is(o.err, context.DeadlineExceeded) {
+			s.Log.Debug("identity is not stored", "error", o.err)
+		}
+		p.lost = true
+		return p
+	}
+	p.index = o.index
+	if known {
+		return p
+	}
+	if rec, known = s.lookup(c, sc.in.identifier); known {
+		p.id = rec.ID()
+		sc.complete(&rec)
+	}
+	return p
+}
+
+// subject readies sc for evaluating p on an engine.
+func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
+	sc.subject.Reset(engine)
+	sc.key = sc.key[:0]
+	// An identity that is not stored has no id to hash.
+	if !c.view.Environment.UseCompositeKeyForHashing && p.id != 0 {
+		sc.key = strconv.AppendUint(sc.key, p.id, 10)
+	}
+	sc.subject.SetIdentity(p.identifier, text(sc.key))
+	for i := range sc.effective {
+		e := &sc.effective[i]
+		if e.gone {
+			continue
+		}
+		if v, err := eval.ParseLiteral(e.value); err == nil {
+			sc.subject.SetTrait(e.key, v)
+		}
+	}
+}

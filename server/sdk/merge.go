@@ -1,0 +1,123 @@
+package sdk
+
+import (
+	"bytes"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// effectiveTrait is one trait that takes part in evaluation and is answered.
+type effectiveTrait struct {
+	key       string
+	value     []byte // canonical literal
+	id        uint64 // 0: shown as null
+	transient bool
+	gone      bool // deleted by the request
+	fresh     bool // not stored before the request
+}
+
+// manyTraits is from where on keys are found by a map: a request's length is the
+// client's choice.
+const manyTraits = 64
+
+// merge lays the request's traits over the stored ones: stored keys keep their
+// place and id, new ones follow. It reports whether storing the request's
+// persistent traits would change what is stored. With allTransient nothing of the
+// request is for storing, and a null is no deletion.
+func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool) {
+	sc.effective = sc.effective[:0]
+	if rec != nil {
+		for it := rec.Traits(); it.Next(); {
+			sc.effective = append(sc.effective, effectiveTrait{key: it.Key(), value: it.Value(), id: it.ID()})
+		}
+	}
+	sc.index()
+	cursor := 0
+	for i := range sc.in.traits {
+		t := &sc.in.traits[i]
+		transient := t.transient || allTransient
+		if transient && t.value == nil {
+			continue
+		}
+		at := sc.find(text(t.key), cursor)
+		if at < 0 {
+			if t.value == nil {
+				continue // nothing to delete
+			}
+			at = sc.add(text(t.key))
+			sc.effective[at].fresh = true
+			changed = changed || !transient
+		}
+		cursor = at + 1
+		e := &sc.effective[at]
+		t.repeated = e.fresh && e.value != nil
+		switch {
+		case transient:
+			e.value, e.transient, e.id, e.gone = t.value, true, 0, false
+		case t.value == nil:
+			changed = changed || !e.gone
+			e.gone = true
+		case e.gone || e.transient || !bytes.Equal(e.value, t.value):
+			changed = true
+			e.value, e.transient, e.gone = t.value, false, false
+		}
+	}
+	return changed
+}
+
+// index prepares find for many traits.
+func (sc *scratch) index() {
+	clear(sc.positions)
+	sc.indexed = len(sc.effective)+len(sc.in.traits) >= manyTraits
+	if !sc.indexed {
+		return
+	}
+	if sc.positions == nil {
+		sc.positions = map[string]int{}
+	}
+	for i := range sc.effective {
+		sc.positions[sc.effective[i].key] = i
+	}
+}
+
+// find returns the position of a key, looking first where the request would have
+// it if it lists the traits in the stored order.
+func (sc *scratch) find(key string, cursor int) int {
+	if cursor < len(sc.effective) && sc.effective[cursor].key == key {
+		return cursor
+	}
+	if sc.indexed {
+		if i, ok := sc.positions[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range sc.effective {
+		if sc.effective[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (sc *scratch) add(key string) int {
+	at := len(sc.effective)
+	sc.effective = append(sc.effective, effectiveTrait{key: key})
+	if sc.indexed {
+		sc.positions[key] = at
+	}
+	return at
+}
+
+// complete fills in the ids that an identity's first traits were given.
+func (sc *scratch) complete(rec *identity.Record) {
+	cursor := 0
+	for it := rec.Traits(); it.Next(); {
+		if at := sc.find(it.Key(), cursor); at >= 0 {
+			cursor = at + 1
+			if e := &sc.effective[at]; !e.transient {
+				e.id = it.ID()
+			}
+		}
+	}
+}

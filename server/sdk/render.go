@@ -1,0 +1,141 @@
+package sdk
+
+import (
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// answerIdentity evaluates and writes {"identifier", "traits", "flags"}.
+func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
+	sc.prepare(c, c.view.Engine, p)
+	dst := append(sc.body[:0], `{"identifier":`...)
+	dst = route.AppendString(dst, p.identifier)
+	dst = append(dst, `,"traits":`...)
+	dst = s.appendTraits(dst, c.view, sc.effective)
+	dst = append(dst, `,"flags":`...)
+	dst = s.appendFlags(dst, c, sc, p)
+	dst = append(dst, '}')
+	s.identityHead(ctx, c, p)
+	ctx.Response.Header.SetContentTypeBytes(jsonType)
+	// The connection keeps this buffer until the answer is sent; its old one is ours.
+	sc.body = ctx.Response.SwapBody(dst)
+}
+
+// identityHead sets the headers of every identity answer.
+func (s *SDK) identityHead(ctx *fasthttp.RequestCtx, c caller, p person) {
+	s.stamp(ctx, c.view, p.index)
+	ctx.Response.Header.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
+	if p.lost {
+		ctx.Response.Header.SetCanonical(persistedHeader, valueFalse)
+	}
+}
+
+func (s *SDK) appendTraits(dst []byte, v *fsm.View, traits []effectiveTrait) []byte {
+	dst = append(dst, '[')
+	if v.Environment.HideSensitiveData {
+		return append(dst, ']')
+	}
+	for i := range traits {
+		t := &traits[i]
+		if t.gone {
+			continue
+		}
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = s.appendTrait(dst, t)
+	}
+	return append(dst, ']')
+}
+
+func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
+	if s.Format == fsm.FormatEdge {
+		dst = route.AppendString(append(dst, `{"trait_key":`...), t.key)
+		dst = append(append(dst, `,"trait_value":`...), t.value...)
+		return append(dst, '}')
+	}
+	dst = append(dst, `{"id":`...)
+	if t.id == 0 {
+		dst = append(dst, "null"...)
+	} else {
+		dst = strconv.AppendUint(dst, t.id, 10)
+	}
+	dst = route.AppendString(append(dst, `,"trait_key":`...), t.key)
+	dst = append(append(dst, `,"trait_value":`...), t.value...)
+	dst = strconv.AppendBool(append(dst, `,"transient":`...), t.transient)
+	return append(dst, '}')
+}
+
+// appendFlags evaluates sc's subject and appends the items it is shown.
+func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) []byte {
+	v := c.view
+	overrides := v.IdentityOverrides(p.id)
+	v.Engine.Evaluate(&sc.subject, &sc.evaluation)
+	dst = append(dst, '[')
+	first := true
+	for i := range v.Features {
+		f := v.Features[i].Default.Feature
+		if own := overrideOf(v, overrides, f.ID); own != nil {
+			if !v.Visible(f, own.State.Enabled, c.server) {
+				continue
+			}
+			dst = comma(dst, &first)
+			dst = own.AppendIdentityFlag(dst, s.Format, eval.SelectVariant(own.Context, sc.subject.IdentityKey()))
+			continue
+		}
+		o := sc.evaluation.Outcomes[i]
+		state := v.Winner(i, o)
+		if !v.Visible(f, state.State.Enabled, c.server) {
+			continue
+		}
+		dst = comma(dst, &first)
+		dst = append(dst, state.Fragment(s.Format, int(o.Variant))...)
+	}
+	return append(dst, ']')
+}
+
+func comma(dst []byte, first *bool) []byte {
+	if *first {
+		*first = false
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// overrideOf finds an identity's own state of a feature.
+func overrideOf(v *fsm.View, rows []*fsm.FeatureState, feature uint64) *fsm.ServedState {
+	for _, row := range rows {
+		if row.Feature == feature {
+			return v.ServeOverride(row)
+		}
+	}
+	return nil
+}
+
+// answerFeature writes the one flag that ?feature= names, exactly.
+func (s *SDK) answerFeature(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person, name string) {
+	s.identityHead(ctx, c, p)
+	v := c.view
+	i, ok := v.Engine.FeatureIndex(name)
+	if !ok {
+		s.fail(ctx, route.Detail(fasthttp.StatusNotFound, msgFeatureNotFound))
+		return
+	}
+	sc.prepare(c, v.Engine, p)
+	o := v.Engine.EvaluateFeature(&sc.subject, &sc.evaluation, i)
+	state, variant := v.Winner(i, o), int(o.Variant)
+	if own := overrideOf(v, v.IdentityOverrides(p.id), state.Feature.ID); own != nil {
+		state, variant = own, eval.SelectVariant(own.Context, sc.subject.IdentityKey())
+	}
+	if !v.Visible(state.Feature, state.State.Enabled, c.server) {
+		s.fail(ctx, route.Detail(fasthttp.StatusNotFound, msgFeatureNotFound))
+		return
+	}
+	ctx.Response.Header.SetContentTypeBytes(jsonType)
+	ctx.Response.SetBodyRaw(state.AppendIdentityFlag(nil, s.Format, variant))
+}

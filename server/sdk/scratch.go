@@ -1,0 +1,66 @@
+package sdk
+
+import (
+	"unsafe"
+
+	"github.com/flagraft/flagraft/eval"
+)
+
+// scratch is what one identity request works with; it is pooled. Everything in it
+// may alias the request's body, so it is dropped when the handler ends.
+type scratch struct {
+	in        identifyRequest
+	effective []effectiveTrait
+	positions map[string]int // of effective by key, used when indexed
+	indexed   bool           // there are many traits
+
+	subject    eval.Subject
+	evaluation eval.Evaluation
+	key        []byte // hashing key
+	arena      []byte // canonical forms of literals that were not canonical
+	body       []byte // of the answer; exchanged with the connection's
+}
+
+// identifyRequest is the input of an identity request.
+type identifyRequest struct {
+	identifier []byte // trimmed; empty: none
+	traits     []traitInput
+	transient  bool
+}
+
+// traitInput is one trait as sent. value is its canonical literal, nil for null.
+type traitInput struct {
+	key       []byte
+	value     []byte
+	transient bool
+	repeated  bool // the same new key stood before; set by merge
+}
+
+func newScratch() *scratch {
+	return &scratch{body: make([]byte, 0, 16<<10), arena: make([]byte, 0, 256)}
+}
+
+func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
+
+// maxKept bounds what a pooled scratch keeps of a large request.
+const maxKept = 1 << 20
+
+func (s *SDK) release(sc *scratch) {
+	sc.in.reset()
+	clear(sc.effective)
+	sc.effective = sc.effective[:0]
+	clear(sc.positions)
+	sc.arena = sc.arena[:0]
+	if cap(sc.body) > maxKept || cap(sc.in.traits) > 10_000 || cap(sc.effective) > 10_000 {
+		return
+	}
+	s.pool.Put(sc)
+}
+
+func (in *identifyRequest) reset() {
+	clear(in.traits)
+	*in = identifyRequest{traits: in.traits[:0]}
+}
+
+// text is b as a string without a copy; b must not change while it is used.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,0 +1,114 @@
+package sdk
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// IdentityWriter commits identity operations; it is *[fsm.IdentityWriter].
+type IdentityWriter interface {
+	// Write returns once the operations are applied on this node. It may read the
+	// operations' slices after ctx ended.
+	Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error)
+}
+
+// UsageCounter counts requests and evaluations; it is *[fsm.UsageCounter].
+type UsageCounter interface {
+	Add(environment uint64, kind fsm.UsageKind, feature uint64, labels string, n int64)
+}
+
+// Config is what the SDK API is built of. FSM, Views, Identities and Usage are
+// required.
+type Config struct {
+	FSM        *fsm.FSM
+	Views      *fsm.Views
+	Identities IdentityWriter
+	Usage      UsageCounter
+	Log        *slog.Logger
+
+	// Fresh reports whether this node heard from the leader lately and has applied
+	// what it announced: then an identity that needs no change needs no write.
+	// nil: never.
+	Fresh func() bool
+	// Ready reports whether this node has caught up once: before, an unknown key
+	// may only be unknown here. nil: always.
+	Ready func() bool
+	// ReadIndex confirms the leadership and returns the index to wait for, for
+	// requests that ask for linearizable answers. nil: they are refused.
+	ReadIndex func(ctx context.Context) (uint64, error)
+	// Age returns how old this node's knowledge may be (Flagraft-Age). nil: no header.
+	Age func() time.Duration
+	// Clock is the wall clock that key expiry is judged by. nil: time.Now.
+	Clock func() time.Time
+	// Node is the value of Flagraft-Node; empty: no header.
+	Node string
+
+	Format fsm.Format
+	// PersistBudget is how long an identity answer waits for its traits to be
+	// stored before it is given without. Zero: 300 ms.
+	PersistBudget time.Duration
+	// WriteBudget is how long requests wait that only write. Zero: 5 s.
+	WriteBudget time.Duration
+	// ReadBudget is how long a request waits for the index it asks for. Zero: 2 s.
+	ReadBudget time.Duration
+}
+
+// SDK holds the handlers of the SDK API.
+type SDK struct {
+	Config
+	node []byte
+	pool sync.Pool // of *scratch
+
+	// Compiled input types of the bodies.
+	identifyBody  decoder[identifyInput]
+	bulkBody      decoder[bulkInput]
+	traitBody     decoder[traitInputBody]
+	deprecated    decoder[deprecatedTraitInput]
+	incrementBody decoder[incrementInput]
+	analyticsBody decoder[analyticsInput]
+
+	unpersisted atomic.Uint64
+}
+
+// New makes the handlers.
+func New(c Config) *SDK {
+	if c.Fresh == nil {
+		c.Fresh = func() bool { return false }
+	}
+	if c.Ready == nil {
+		c.Ready = func() bool { return true }
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	orDefault(&c.PersistBudget, 300*time.Millisecond)
+	orDefault(&c.WriteBudget, 5*time.Second)
+	orDefault(&c.ReadBudget, 2*time.Second)
+	s := &SDK{
+		Config: c, node: []byte(c.Node),
+		identifyBody: newDecoder[identifyInput](), bulkBody: newDecoder[bulkInput](),
+		traitBody: newDecoder[traitInputBody](), deprecated: newDecoder[deprecatedTraitInput](),
+		incrementBody: newDecoder[incrementInput](), analyticsBody: newDecoder[analyticsInput](),
+	}
+	s.pool.New = func() any { return newScratch() }
+	return s
+}
+
+func orDefault(d *time.Duration, v time.Duration) {
+	if *d == 0 {
+		*d = v
+	}
+}
+
+// Unpersisted returns how many identity answers were given although their traits
+// were not stored.
+func (s *SDK) Unpersisted() uint64 { return s.unpersisted.Load() }
