@@ -75,7 +75,7 @@ func (c *core) loadOrders(segs *segments, count int) error {
 			}
 			slot := uint32(i)<<segmentBits | at
 			names = append(names, sortEntry{slot: slot})
-			if len(bodyAlias(body)) > 0 {
+			if bodyHasAlias(body) {
 				aliases = append(aliases, sortEntry{slot: slot})
 			}
 		}

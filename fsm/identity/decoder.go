@@ -29,6 +29,11 @@ func (d *decoder) uvarint() uint64 {
 		d.b = d.b[1:]
 		return uint64(v)
 	}
+	return d.long()
+}
+
+// long reads a number of several bytes; apart, so that uvarint is inlined.
+func (d *decoder) long() uint64 {
 	v, n := binary.Uvarint(d.b)
 	if n <= 0 {
 		d.fail()

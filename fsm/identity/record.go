@@ -215,6 +215,12 @@ func bodyID(b []byte) uint64 {
 	return id
 }
 
+// bodyHasAlias reads the header bit only.
+func bodyHasAlias(b []byte) bool {
+	size, n := uvarint(b)
+	return b[n+int(size)]&1 != 0
+}
+
 // bodyAlias reads the alias of a body, nil when it has none.
 func bodyAlias(b []byte) []byte {
 	r := parseBody(b)
@@ -223,8 +229,8 @@ func bodyAlias(b []byte) []byte {
 
 // uvarint is binary.Uvarint of trusted bytes, quick for one.
 func uvarint(b []byte) (uint64, int) {
-	if c := b[0]; c < 0x80 {
-		return uint64(c), 1
+	if b[0] < 0x80 {
+		return uint64(b[0]), 1
 	}
 	return binary.Uvarint(b)
 }

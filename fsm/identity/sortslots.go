@@ -3,7 +3,9 @@ package identity
 import (
 	"cmp"
 	"encoding/binary"
+	"runtime"
 	"slices"
+	"sync"
 )
 
 // sortEntry is a slot with the eight bytes of its key that are being compared.
@@ -27,15 +29,7 @@ func sortSlots(entries []sortEntry, depth int, key func(slot uint32) []byte) (un
 	if len(entries) < 2 {
 		return true
 	}
-	slices.SortFunc(entries, func(a, b sortEntry) int {
-		if a.chunk != b.chunk {
-			return cmp.Compare(a.chunk, b.chunk)
-		}
-		if a.size != b.size {
-			return cmp.Compare(a.size, b.size)
-		}
-		return cmp.Compare(a.slot, b.slot)
-	})
+	sortChunks(entries, runtime.GOMAXPROCS(0))
 	unique = true
 	for len(entries) > 0 {
 		n := 1
@@ -52,6 +46,43 @@ func sortSlots(entries []sortEntry, depth int, key func(slot uint32) []byte) (un
 		entries = entries[n:]
 	}
 	return unique
+}
+
+func compareEntries(a, b sortEntry) int {
+	switch {
+	case a.chunk < b.chunk:
+		return -1
+	case a.chunk > b.chunk:
+		return 1
+	case a.size != b.size:
+		return int(a.size) - int(b.size)
+	}
+	return cmp.Compare(a.slot, b.slot)
+}
+
+// sortChunks sorts by what is loaded, on several cores when it is much.
+func sortChunks(entries []sortEntry, cores int) {
+	const much = 1 << 14
+	if cores < 2 || len(entries) < much {
+		slices.SortFunc(entries, compareEntries)
+		return
+	}
+	var samples [33]sortEntry
+	for i := range samples {
+		samples[i] = entries[i*(len(entries)-1)/(len(samples)-1)]
+	}
+	slices.SortFunc(samples[:], compareEntries)
+	pivot, cut := samples[len(samples)/2], 0
+	for i := range entries {
+		if compareEntries(entries[i], pivot) < 0 {
+			entries[i], entries[cut] = entries[cut], entries[i]
+			cut++
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { sortChunks(entries[:cut], cores/2) })
+	sortChunks(entries[cut:], cores-cores/2)
+	wg.Wait()
 }
 
 // loadChunks reads eight key bytes at depth into each entry and returns how many leading ones all keys share, 0 when the
