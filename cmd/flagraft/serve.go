@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flagraft/flagraft/server"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+func newServeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run a node",
+		Long: "Run a node. One node needs no flag. For a cluster give every node the same --bootstrap-expect N, --join host,host and --cluster-secret,\n" +
+			"and a --cluster-addr and --gossip-addr that the others reach.",
+		Args: cobra.NoArgs,
+	}
+	loader := settings.Register(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		st, err := loader.Load()
+		if err != nil {
+			return err
+		}
+		return serve(cmd.Context(), st)
+	}
+	return cmd
+}
+
+// serve runs a node until the process is told to stop; a second signal ends it at once.
+func serve(ctx context.Context, st *settings.Settings) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := newLogger(st)
+	node := server.New(st, build(), log)
+	if err := node.Start(ctx); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	stop() // the default handling of signals is back
+	log.Info("stopping")
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout)
+	defer cancel()
+	return node.Stop(bound)
+}
+
+func newLogger(st *settings.Settings) *slog.Logger {
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(st.LogLevel)) // checked by the loader
+	options := &slog.HandlerOptions{Level: level}
+	if st.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}

@@ -1,0 +1,131 @@
+package server
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// The consistency levels a caller can choose with Flagraft-Consistency.
+const (
+	levelLocal        = "local"
+	levelMinIndex     = "min-index"
+	levelLinearizable = "linearizable"
+)
+
+const (
+	// readTimeout bounds the wait for a confirmed index, and for applying it.
+	readTimeout = 2 * time.Second
+	// leaderless is how long reads that need no leader do not ask for one again after they found none.
+	leaderless = time.Second
+)
+
+// Reads is what reads need of the cluster.
+type Reads interface {
+	// ReadIndex returns an index whose state reflects every acknowledged write.
+	ReadIndex(ctx context.Context) (uint64, error)
+	// Age is how old this node's knowledge may be.
+	Age() time.Duration
+}
+
+// reader makes sure that reads see what they ask for.
+type reader struct {
+	fsm   *fsm.FSM
+	reads Reads
+	// without is the time (Unix nanoseconds) until which the cluster counts as leaderless.
+	without atomic.Int64
+}
+
+// level reads the level a request asks for; asked is "" when it leaves the choice to us.
+func level(req *route.Request) (asked string, minimum string, err error) {
+	asked, minimum = req.Header(headerConsistency), req.Header(headerMinIndex)
+	switch asked {
+	case "":
+		if minimum != "" {
+			asked = levelMinIndex
+		}
+	case levelLocal, levelMinIndex, levelLinearizable:
+	default:
+		return "", "", route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+	}
+	return asked, minimum, nil
+}
+
+// await returns once the state is new enough, and the level it then has.
+func (r *reader) await(ctx context.Context, req *route.Request) (got string, err error) {
+	asked, minimum, err := level(req)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	switch asked {
+	case levelLocal:
+		return levelLocal, nil
+	case levelMinIndex:
+		index := parseIndexToken(minimum, r.fsm.State().Genesis.Epoch)
+		if r.fsm.Applied().Wait(ctx, index) != nil {
+			return "", route.Unavailable("This node has not reached the requested index in time.", 1)
+		}
+		return levelMinIndex, nil
+	}
+	if asked == "" && time.Now().UnixNano() < r.without.Load() {
+		return levelLocal, nil
+	}
+	if err := r.catchUp(ctx); err != nil {
+		if asked == "" {
+			r.without.Store(time.Now().Add(leaderless).UnixNano())
+			return levelLocal, nil
+		}
+		return "", route.Unavailable("No leader confirms a linearizable read.", 1)
+	}
+	return levelLinearizable, nil
+}
+
+// catchUp makes the state reflect every acknowledged write.
+func (r *reader) catchUp(ctx context.Context) error {
+	index, err := r.reads.ReadIndex(ctx)
+	if err != nil {
+		return err
+	}
+	return r.fsm.Applied().Wait(ctx, index)
+}
+
+// parseIndexToken reads "<epoch>-<index>"; a token of another epoch, or none, is 0.
+func parseIndexToken(token, epoch string) uint64 {
+	e, digits, ok := strings.Cut(token, "-")
+	if !ok || e != epoch {
+		return 0
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// read serves a typed read on this node.
+func (s *Server) read(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	got, err := s.reader.await(ctx, req)
+	if err != nil {
+		return route.ErrorResponse(err)
+	}
+	state := s.fsm.State()
+	if !state.Born() {
+		return route.ErrorResponse(route.Unavailable("This node has no state yet.", 1))
+	}
+	a, err := s.serveTyped(ctx, m, req)
+	if err != nil {
+		return route.ErrorResponse(err)
+	}
+	a.Headers = append(a.Headers,
+		route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, state.Index))},
+		route.Header{Name: headerAge, Value: strconv.FormatInt(s.reader.reads.Age().Milliseconds(), 10)},
+		route.Header{Name: headerConsistency, Value: got})
+	return a.Response
+}

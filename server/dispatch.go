@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// handle serves one request. For raw rows it allocates nothing.
+func (s *Server) handle(ctx *fasthttp.RequestCtx) {
+	s.common.apply(ctx)
+	if s.inFlight.Add(1) > int64(s.settings.MaxRequests) {
+		s.inFlight.Add(-1)
+		s.metrics.shed.Inc()
+		writeError(ctx, route.Unavailable("Too many requests are being worked on.", 1))
+		return
+	}
+	m := s.matches.Get().(*route.Match)
+	defer s.finish(ctx, m)
+	s.dispatch(ctx, m)
+}
+
+// finish is the end of every request, also of one that panicked.
+func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
+	if p := recover(); p != nil {
+		label := "unmatched"
+		if m.Row != nil {
+			label = m.Row.Label()
+		}
+		s.panicked(label, p)
+		ctx.Response.Reset()
+		s.common.apply(ctx)
+		writeError(ctx, route.Internal())
+	}
+	s.metrics.count(m.Row, ctx.Response.StatusCode())
+	*m = route.Match{}
+	s.matches.Put(m)
+	s.inFlight.Add(-1)
+}
+
+func (s *Server) panicked(label string, p any) {
+	s.metrics.panics.Inc()
+	s.log.Error("panic in a request", "operation", label, "panic", p, "stack", string(debug.Stack()))
+}
+
+func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
+	if isPreflight(ctx) {
+		s.common.preflight.CopyTo(&ctx.Response.Header)
+		return
+	}
+	if !s.table.Lookup(ctx.Method(), ctx.URI().PathOriginal(), m) {
+		s.unmatched(ctx, m)
+		return
+	}
+	if raw, ok := m.Row.Handler.(route.RawHandler); ok {
+		raw.ServeRaw(ctx, m)
+		return
+	}
+	start := time.Now()
+	ctx.Response.Header.Set("Allow", m.Allow)
+	writeResponse(ctx, s.typed(m, s.detach(ctx)))
+	ctx.Response.Header.Set(headerNode, s.node)
+	s.metrics.took(m.Row, start)
+}
+
+// unmatched answers OPTIONS of a known path, wrong methods and unknown paths.
+func (s *Server) unmatched(ctx *fasthttp.RequestCtx, m *route.Match) {
+	switch {
+	case m.Allow == "":
+		writeError(ctx, route.NotFoundDetail())
+	case ctx.IsOptions():
+		ctx.Response.Header.Set("Allow", m.Allow)
+	default:
+		writeError(ctx, route.MethodNotAllowed(string(ctx.Method()), m.Allow))
+	}
+}
+
+// typed serves a typed row by its kind.
+func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
+	ctx := s.ctx
+	switch m.Row.Kind {
+	case route.Write:
+		return s.write(ctx, req)
+	case route.Local:
+		return s.local(ctx, m, req)
+	}
+	return s.read(ctx, m, req)
+}
+
+// local serves a row that concerns this node only.
+func (s *Server) local(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	a, err := s.serveTyped(ctx, m, req)
+	if err != nil {
+		return route.ErrorResponse(err)
+	}
+	return a.Response
+}

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"github.com/swaggest/swgui"
+	"github.com/swaggest/swgui/v5emb"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttpadaptor"
+
+	"github.com/flagraft/flagraft/server/route"
+)
+
+const docsPath = "/api/v1/docs/"
+
+// apiDocs is the API description, rendered once, and the page that shows it. Everything is embedded: the page loads nothing from elsewhere.
+type apiDocs struct {
+	json, yaml []byte
+	page       fasthttp.RequestHandler
+}
+
+func newAPIDocs() *apiDocs {
+	h := v5emb.NewWithConfig(swgui.Config{
+		ShowTopBar: false,
+		SettingsUI: map[string]string{"validatorUrl": "null", "persistAuthorization": "true", "docExpansion": `"none"`},
+	})("flagraft", "/api/v1/swagger.json", docsPath)
+	return &apiDocs{page: fasthttpadaptor.NewFastHTTPHandler(h)}
+}
+
+// rows serve the description; render must have been called before the first request.
+func (d *apiDocs) rows() []route.Row {
+	row := func(path, id string, f func(*fasthttp.RequestCtx, *route.Match)) route.Row {
+		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: "System", Kind: route.Local, Hidden: true, Handler: route.Raw(f, nil, nil)}
+	}
+	return []route.Row{
+		row("/api/v1/swagger.json", "swagger_json", func(ctx *fasthttp.RequestCtx, _ *route.Match) {
+			d.send(ctx, "application/vnd.oai.openapi+json", d.json)
+		}),
+		row("/api/v1/swagger.yaml", "swagger_yaml", func(ctx *fasthttp.RequestCtx, _ *route.Match) {
+			d.send(ctx, "application/vnd.oai.openapi; charset=utf-8", d.yaml)
+		}),
+		row(docsPath, "docs", d.show),
+		row(docsPath+"{asset}", "docs_asset", d.show),
+	}
+}
+
+func (d *apiDocs) send(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
+	ctx.SetContentType(contentType)
+	ctx.SetBody(body)
+}
+
+// show serves the page and its assets; a policy keeps the browser from loading anything else.
+func (d *apiDocs) show(ctx *fasthttp.RequestCtx, _ *route.Match) {
+	ctx.Response.Header.Set("Content-Security-Policy",
+		"default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:")
+	d.page(ctx)
+}
+
+func (d *apiDocs) render(t *route.Table, version string) (err error) {
+	d.json, d.yaml, err = t.OpenAPI(route.APIInfo{
+		Title: "flagraft", Version: version,
+		Description: "Flagsmith's API, served by a cluster of nodes that need no database. Every path is served with and without its trailing slash.",
+	})
+	return err
+}

@@ -1,0 +1,137 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/cluster/actor"
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// Leader is what this package needs of the cluster to have writes done: the node itself.
+type Leader interface {
+	// Call has the leader's handler execute a payload; see package cluster for the classes of its errors.
+	Call(ctx context.Context, kind uint8, payload []byte) ([]byte, error)
+	// WaitLeader returns when a leader is known.
+	WaitLeader(ctx context.Context) error
+}
+
+// The kinds of internal calls. They travel between nodes: never renumber them.
+const (
+	callRequest    uint8 = 1 // an HTTP request of kind write
+	callIdentities uint8 = 2 // a batch of identity operations
+	callUsage      uint8 = 3 // an entry of usage counters
+)
+
+const (
+	// viewTimeout bounds the wait for this node's own View of what was written. The write is done by then.
+	viewTimeout = 5 * time.Second
+	retryPause  = 10 * time.Millisecond
+)
+
+// The texts of 503 answers to writes.
+const (
+	msgNoLeader = "No leader could be reached in time; nothing was written. Please try again."
+	msgUnknown  = "The outcome of the write is unknown: the leader was lost while it was being committed. " +
+		"Sending it again with the same Idempotency-Key is safe."
+)
+
+// write sends a request to the leader, one hop and never two, and waits until this node's Views show what it wrote. It asks again while
+// there is no leader, and, when the request carries an Idempotency-Key, also after an unknown outcome.
+func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
+	payload, err := encodeRequest(req)
+	if err != nil {
+		return route.ErrorResponse(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
+	defer cancel()
+	repeatable := req.Header("Idempotency-Key") != ""
+	for {
+		data, err := s.leader.Call(ctx, callRequest, payload)
+		if err == nil {
+			return s.written(data)
+		}
+		unknown := errors.Is(err, cluster.ErrUnknownOutcome)
+		switch {
+		case errors.Is(err, cluster.ErrTooLarge):
+			return route.ErrorResponse(route.TooLarge(s.settings.MaxBodyBytes))
+		case unknown && !repeatable:
+			return route.ErrorResponse(route.Unavailable(msgUnknown, 1))
+		case !unknown && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
+			s.log.Error("write", "path", req.Path, "error", err)
+			return route.ErrorResponse(route.Internal())
+		}
+		if !s.waitLeader(ctx) {
+			if unknown {
+				return route.ErrorResponse(route.Unavailable(msgUnknown, 1))
+			}
+			return route.ErrorResponse(route.Unavailable(msgNoLeader, 1))
+		}
+	}
+}
+
+// waitLeader pauses, then waits for a leader; false when the time is up.
+func (s *Server) waitLeader(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(retryPause):
+	}
+	return s.leader.WaitLeader(ctx) == nil
+}
+
+// written turns the leader's answer into ours once our own Views show the write.
+func (s *Server) written(data []byte) route.Response {
+	r, w, err := decodeAnswer(data)
+	if err != nil {
+		s.log.Error("answer of the leader", "error", err)
+		return route.ErrorResponse(route.Internal())
+	}
+	if w.Index == 0 {
+		return r
+	}
+	wait, cancel := context.WithTimeout(context.Background(), viewTimeout)
+	defer cancel()
+	if err := s.views.Wait(wait, w.Index, w.Environments...); err != nil {
+		s.log.Warn("a write is committed but not visible here yet", "index", w.Index, "error", err)
+	}
+	state := s.fsm.State()
+	r.Headers = append(r.Headers, route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, w.Index))})
+	return r
+}
+
+// serveWrite is the leader's side of write.
+func (s *Server) serveWrite(ctx context.Context, _ string, payload []byte) ([]byte, error) {
+	req, err := decodeRequest(payload)
+	if err != nil {
+		return nil, err
+	}
+	var m route.Match
+	if !s.table.Lookup([]byte(req.Method), []byte(req.Path), &m) || m.Row.Kind != route.Write {
+		// A node of another version knows a row that this one does not.
+		return encodeAnswer(route.ErrorResponse(route.NotFoundDetail()), fsm.Written{})
+	}
+	a, err := s.serveTyped(ctx, &m, req)
+	if errors.Is(err, actor.ErrStopped) {
+		return nil, cluster.ErrUnavailable // this node is going down: nothing was run
+	}
+	if err != nil {
+		return nil, err
+	}
+	return encodeAnswer(a.Response, a.Written)
+}
+
+// serveTyped runs a typed row here; a panic becomes a 500.
+func (s *Server) serveTyped(ctx context.Context, m *route.Match, req *route.Request) (a admin.Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panicked(m.Row.Label(), p)
+			a, err = admin.Answer{Response: route.ErrorResponse(route.Internal())}, nil
+		}
+	}()
+	return s.api.Serve(ctx, m, req)
+}

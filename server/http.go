@@ -1,0 +1,140 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+// writeBuffer: larger than fasthttp's 4 KB, so that an answer of ordinary size is one write.
+const writeBuffer = 32 << 10
+
+// Server serves the HTTP API of one node.
+type Server struct {
+	settings *settings.Settings
+	log      *slog.Logger
+	node     string
+	table    *route.Table
+	common   *commonHeaders
+	metrics  *requestMetrics
+
+	fsm    *fsm.FSM
+	views  *fsm.Views
+	api    *admin.API
+	leader Leader
+	reader reader
+
+	// ctx ends when the server stops.
+	ctx      context.Context
+	cancel   context.CancelFunc
+	inFlight atomic.Int64
+	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
+	http     *fasthttp.Server
+	listener net.Listener
+	done     chan error
+}
+
+// listen starts serving on the API address.
+func (s *Server) listen() error {
+	l, err := net.Listen("tcp", s.settings.APIAddr)
+	if err != nil {
+		return fmt.Errorf("api: listen: %w", err)
+	}
+	s.listener = l
+	s.http = &fasthttp.Server{
+		Handler:               s.handle,
+		ErrorHandler:          s.badRequest,
+		HeaderReceived:        s.headerReceived,
+		Name:                  "flagraft",
+		Concurrency:           s.settings.MaxConnections,
+		ReadTimeout:           s.settings.ReadTimeout,
+		IdleTimeout:           s.settings.IdleTimeout,
+		ReadBufferSize:        s.settings.MaxHeaderBytes,
+		WriteBufferSize:       writeBuffer,
+		MaxRequestBodySize:    s.settings.MaxBodyBytes,
+		TCPKeepalive:          true,
+		CloseOnShutdown:       true,
+		NoDefaultServerHeader: true,
+		Logger:                quietLogger{s.log},
+	}
+	s.done = make(chan error, 1)
+	go func() { s.done <- s.http.Serve(l) }()
+	return nil
+}
+
+// Addr is the address the API listens on.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// stop lets running requests end, for as long as ctx allows.
+func (s *Server) stop(ctx context.Context) error {
+	if s.http == nil {
+		return nil
+	}
+	err := s.http.ShutdownWithContext(ctx)
+	s.cancel()
+	if serve := <-s.done; err == nil {
+		err = serve
+	}
+	return err
+}
+
+var streamPath = []byte("/sse/")
+
+// headerReceived gives slow readers a time limit. Streams have none: it would end them.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if bytes.HasPrefix(h.RequestURI(), streamPath) {
+		return fasthttp.RequestConfig{}
+	}
+	return fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}
+}
+
+// badRequest answers what fasthttp could not read.
+func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
+	s.common.apply(ctx)
+	s.metrics.malformed.Inc()
+	var small *fasthttp.ErrSmallBuffer
+	var network net.Error
+	switch {
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		writeError(ctx, route.TooLarge(s.settings.MaxBodyBytes))
+	case errors.As(err, &small):
+		writeError(ctx, route.Detail(431, fmt.Sprintf("The request line and headers may have %d bytes at most.", s.settings.MaxHeaderBytes)))
+	case errors.As(err, &network) && network.Timeout():
+		writeError(ctx, route.Detail(408, "The request was not sent in time."))
+	default:
+		writeError(ctx, route.BadRequest("The request could not be read."))
+	}
+}
+
+// quietLogger keeps fasthttp's notes about broken connections at debug level.
+type quietLogger struct{ log *slog.Logger }
+
+func (l quietLogger) Printf(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("http", "note", fmt.Sprintf(format, args...))
+	}
+}
+
+// newServer makes the server of a compiled table.
+func newServer(st *settings.Settings, log *slog.Logger, table *route.Table) *Server {
+	s := &Server{settings: st, log: log, table: table, common: newCommonHeaders(), metrics: newRequestMetrics(table)}
+	s.matches.New = func() any { return new(route.Match) }
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// since is the time that passed, for metrics.
+func since(start time.Time) float64 { return time.Since(start).Seconds() }

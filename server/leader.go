@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flagraft/flagraft/cluster"
+)
+
+// proposer is the cluster node as the state machine's writers use it.
+type proposer struct {
+	node *cluster.Node
+}
+
+// Propose implements fsm.Proposer.
+func (p proposer) Propose(ctx context.Context, entry []byte) (index uint64, answer any, err error) {
+	a, err := p.node.Propose(ctx, entry)
+	return a.Index, a.Response, err
+}
+
+// Barrier implements fsm.Proposer.
+func (p proposer) Barrier(ctx context.Context) error { return p.node.Barrier(ctx) }
+
+// Verify implements fsm.Proposer: it returns nil if this node led, in one term, from before the call until after it.
+func (p proposer) Verify(ctx context.Context) error {
+	term := p.node.LeaderTerm()
+	if term == 0 {
+		return cluster.ErrNotLeader
+	}
+	if _, err := p.node.ReadIndex(ctx); err != nil {
+		return err
+	}
+	if p.node.LeaderTerm() != term {
+		return cluster.ErrNotLeader
+	}
+	return nil
+}
+
+// clusterReads is the cluster node as reads use it.
+type clusterReads struct {
+	node *cluster.Node
+}
+
+// ReadIndex implements Reads.
+func (r clusterReads) ReadIndex(ctx context.Context) (uint64, error) { return r.node.ReadIndex(ctx) }
+
+// Age implements Reads: the time since this node last heard from a leader that has a quorum. It is nothing on the leader itself.
+func (r clusterReads) Age() time.Duration {
+	if r.node.IsLeader() {
+		return 0
+	}
+	return time.Since(r.node.LastContact())
+}
+
+// sendIdentities carries a batch of identity operations to the leader. A batch is numbered by its node, so it may always be sent again.
+func (n *Node) sendIdentities(ctx context.Context, batch []byte) (answer []byte, retry bool, err error) {
+	answer, err = n.cluster.Call(ctx, callIdentities, batch)
+	retry = errors.Is(err, cluster.ErrNotLeader) || errors.Is(err, cluster.ErrUnavailable) || errors.Is(err, cluster.ErrUnknownOutcome)
+	return answer, retry && !errors.Is(err, cluster.ErrStopped), err
+}
+
+// sendUsage carries an entry of usage counters to the leader.
+func (n *Node) sendUsage(ctx context.Context, entry []byte) error {
+	_, err := n.cluster.Call(ctx, callUsage, entry)
+	if errors.Is(err, cluster.ErrUnknownOutcome) {
+		// The counter does not send again what may have been counted.
+		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return err
+}
+
+// handleCalls registers the leader's side of the internal calls.
+func (n *Node) handleCalls() {
+	n.cluster.Handle(callRequest, n.server.serveWrite)
+	n.cluster.Handle(callIdentities, func(ctx context.Context, _ string, batch []byte) ([]byte, error) {
+		return n.batcher.Submit(ctx, batch)
+	})
+	n.cluster.Handle(callUsage, func(ctx context.Context, _ string, entry []byte) ([]byte, error) {
+		_, err := n.cluster.Propose(ctx, entry)
+		return nil, err
+	})
+}
+
+// led reacts to gaining (term > 0) and losing leadership.
+func (n *Node) led(term uint64) {
+	n.scheduler.Lead(term != 0)
+	if term != 0 {
+		n.writer.Gained()
+		n.founding.Raise()
+	}
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/fsm"
+)
+
+// management is the listener for operators: it speaks of this node only and asks for no credentials, so it listens on loopback unless told
+// otherwise.
+type management struct {
+	node     *Node
+	http     *http.Server
+	listener net.Listener
+	done     chan error
+	set      atomic.Pointer[metrics.Set] // of the running node
+}
+
+func (n *Node) startManagement() (*management, error) {
+	m := &management{node: n}
+	if n.settings.ManagementAddr == "" {
+		return m, nil
+	}
+	l, err := net.Listen("tcp", n.settings.ManagementAddr)
+	if err != nil {
+		return nil, fmt.Errorf("management: listen: %w", err)
+	}
+	m.listener, m.done = l, make(chan error, 1)
+	m.http = &http.Server{Handler: m.routes(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { m.done <- m.http.Serve(l) }()
+	return m, nil
+}
+
+func (m *management) addr() string {
+	if m == nil || m.listener == nil {
+		return ""
+	}
+	return m.listener.Addr().String()
+}
+
+func (m *management) stop(ctx context.Context) error {
+	if m == nil || m.http == nil {
+		return nil
+	}
+	if err := m.http.Shutdown(ctx); err != nil {
+		return errors.Join(err, m.http.Close())
+	}
+	if err := <-m.done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+func (m *management) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", m.livez)
+	mux.HandleFunc("GET /readyz", m.readyz)
+	mux.HandleFunc("GET /status", m.status)
+	mux.HandleFunc("GET /metrics", m.metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+// livez depends on nothing but the process.
+func (m *management) livez(w http.ResponseWriter, _ *http.Request) {
+	fmt.Fprintln(w, "ok")
+}
+
+// readiness lists the conditions of being ready, in the order in which a start meets them.
+func (m *management) readiness() []struct {
+	name string
+	ok   bool
+} {
+	n := m.node
+	running := n.running.Load()
+	return []struct {
+		name string
+		ok   bool
+	}{
+		{"started", running},
+		{"state", n.fsm.State().Born()},
+		{"caught-up", running && n.cluster.Ready()},
+		{"not-stopping", !n.stopping.Load()},
+	}
+}
+
+// readyz is 200 when the node may be sent traffic; with ?verbose it tells why not.
+func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
+	ready, text := true, ""
+	for _, c := range m.readiness() {
+		mark := "+"
+		if !c.ok {
+			mark, ready = "-", false
+		}
+		text += "[" + mark + "] " + c.name + "\n"
+	}
+	if !ready {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	if r.URL.Query().Has("verbose") {
+		_, _ = io.WriteString(w, text)
+		return
+	}
+	if ready {
+		fmt.Fprintln(w, "ok")
+		return
+	}
+	fmt.Fprintln(w, "not ready")
+}
+
+// nodeStatus is the answer of /status.
+type nodeStatus struct {
+	Version      string         `json:"version"`
+	API          string         `json:"api"`
+	Ready        bool           `json:"ready"`
+	Leads        bool           `json:"leads"`
+	Epoch        string         `json:"epoch"`
+	Index        uint64         `json:"index"`
+	AgeMS        int64          `json:"age_ms"`
+	StateTime    time.Time      `json:"state_time"`
+	Environments int            `json:"environments"`
+	StateHash    string         `json:"state_hash,omitempty"` // with ?hash
+	Cluster      cluster.Status `json:"cluster"`
+}
+
+func (m *management) status(w http.ResponseWriter, r *http.Request) {
+	n := m.node
+	if !n.running.Load() {
+		http.Error(w, `{"ready":false}`, http.StatusServiceUnavailable)
+		return
+	}
+	state := n.fsm.State()
+	s := nodeStatus{Version: n.build.Version, API: n.APIAddr(), Ready: n.Ready(), Leads: n.cluster.IsLeader(), Epoch: state.Genesis.Epoch, Index: state.Index,
+		AgeMS: clusterReads{n.cluster}.Age().Milliseconds(), StateTime: state.Time.Std(), Cluster: n.cluster.Status()}
+	n.views.Each(func(*fsm.Live) { s.Environments++ })
+	if r.URL.Query().Has("hash") {
+		s.Index, s.StateHash = state.Index, state.Hash()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(s)
+}
+
+func (m *management) metrics(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	if set := m.set.Load(); set != nil {
+		set.WritePrometheus(w)
+	}
+	metrics.WriteProcessMetrics(w)
+}
+
+// observe adds the gauges of a node to its request metrics and publishes the set.
+func (m *management) observe(n *Node) {
+	if m == nil {
+		return
+	}
+	set := n.server.metrics.set
+	gauge := func(name string, f func() float64) { set.NewGauge(name, f) }
+	flag := func(b bool) float64 {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	gauge("flagraft_ready", func() float64 { return flag(n.Ready()) })
+	gauge("flagraft_leader", func() float64 { return flag(n.cluster.IsLeader()) })
+	gauge("flagraft_applied_index", func() float64 { return float64(n.fsm.State().Index) })
+	gauge("flagraft_commit_index", func() float64 { return float64(n.cluster.CommitIndex()) })
+	gauge("flagraft_age_seconds", func() float64 { return clusterReads{n.cluster}.Age().Seconds() })
+	gauge("flagraft_writer_waiting", func() float64 { return float64(n.writer.Waiting()) })
+	gauge("flagraft_identity_writes_waiting", func() float64 { return float64(n.identities.Waiting()) })
+	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })
+	gauge("flagraft_http_connections", func() float64 { return float64(n.server.http.GetOpenConnectionsCount()) })
+	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
+	m.set.Store(set)
+}

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/cluster/actor"
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/credential"
+	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/sdk"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+// freshness is how lately a node must have heard from the leader to answer an unchanged identity by itself.
+const freshness = 500 * time.Millisecond
+
+// Build says which binary this is.
+type Build struct {
+	Version, Commit string
+}
+
+// Node is one flagraft node: the composition root. New makes it, Start brings it up, Stop takes it down in order.
+type Node struct {
+	settings *settings.Settings
+	log      *slog.Logger
+	build    Build
+	// Timing overrides the cluster's timers; tests use shorter ones.
+	Timing cluster.Timing
+
+	fsm        *fsm.FSM
+	views      *fsm.Views
+	cluster    *cluster.Node
+	writer     *fsm.Writer
+	batcher    *fsm.IdentityBatcher
+	identities *fsm.IdentityWriter
+	usage      *fsm.UsageCounter
+	scheduler  *fsm.Scheduler
+	api        *admin.API
+	server     *Server
+	management *management
+
+	founding actor.Signal // this node leads: see founding.go
+	founder  *actor.Loop
+	running  atomic.Bool // everything is up
+	stopping atomic.Bool
+}
+
+// New makes a node that is not running yet.
+func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
+	views := fsm.NewViews(log)
+	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), founding: actor.NewSignal()}
+}
+
+// Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
+func (n *Node) Start(ctx context.Context) (err error) {
+	n.log.Info("starting", n.settings.Attributes()...)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Stop(ctx))
+		}
+	}()
+	if n.management, err = n.startManagement(); err != nil {
+		return err
+	}
+	if n.cluster, err = cluster.Start(ctx, n.clusterConfig()); err != nil {
+		return err
+	}
+	n.startActors()
+	if err := n.assemble(); err != nil {
+		return err
+	}
+	n.handleCalls()
+	n.cluster.OnLeadership(n.led)
+	n.founder = actor.Go(n.found)
+	if err := n.server.listen(); err != nil {
+		return err
+	}
+	n.running.Store(true)
+	n.log.Info("serving", "api", n.server.Addr(), "cluster", n.cluster.Addr(), "node", n.cluster.ID())
+	return nil
+}
+
+func (n *Node) clusterConfig() cluster.Config {
+	st := n.settings
+	return cluster.Config{
+		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
+		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: st.AdvertiseAPI,
+		Version: n.build.Version, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
+		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
+		Logger: n.log, Timing: n.Timing,
+	}
+}
+
+// startActors starts what writes: all of them idle until there is a leader.
+func (n *Node) startActors() {
+	p := proposer{n.cluster}
+	n.writer = fsm.NewWriter(n.fsm, p, time.Now, n.log)
+	n.batcher = fsm.NewIdentityBatcher(p, time.Now)
+	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, time.Now, n.settings.Retention(), n.log)
+	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.log)
+	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), time.Now, n.sendUsage, n.log)
+}
+
+// assemble makes the route table and the server of it.
+func (n *Node) assemble() error {
+	docs := newAPIDocs()
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk().Rows(), n.localRows(), docs.rows()))
+	if err != nil {
+		return fmt.Errorf("route table: %w", err)
+	}
+	if err := docs.render(table, n.build.Version); err != nil {
+		return err
+	}
+	n.server = newServer(n.settings, n.log, table)
+	n.server.node = n.cluster.ID()
+	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
+	n.server.reader.fsm, n.server.reader.reads = n.fsm, clusterReads{n.cluster}
+	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
+	n.server.api = n.api
+	n.management.observe(n)
+	return nil
+}
+
+func (n *Node) adminEnv() *admin.Env {
+	return &admin.Env{
+		Log: n.log, Clock: time.Now, Options: n.settings.Options(), Version: n.build.Version,
+		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(time.Now),
+	}
+}
+
+func (n *Node) sdk() *sdk.SDK {
+	format := fsm.FormatCore
+	if n.settings.SDKFormat == "edge" {
+		format = fsm.FormatEdge
+	}
+	return sdk.New(sdk.Config{
+		FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Log: n.log,
+		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
+		Ready:     n.cluster.Ready,
+		ReadIndex: n.cluster.ReadIndex,
+		Age:       clusterReads{n.cluster}.Age,
+		Node:      n.cluster.ID(),
+		Format:    format,
+	})
+}
+
+// Ready reports whether the node may be sent traffic.
+func (n *Node) Ready() bool {
+	return n.running.Load() && !n.stopping.Load() && n.cluster.Ready() && n.fsm.State().Born()
+}
+
+// APIAddr is the address the API listens on.
+func (n *Node) APIAddr() string { return n.server.Addr() }
+
+// ClusterAddr is the address other nodes reach this one at.
+func (n *Node) ClusterAddr() string { return n.cluster.Addr() }
+
+// ManagementAddr is the address of health and metrics, or "".
+func (n *Node) ManagementAddr() string { return n.management.addr() }
+
+// Stop takes the node down: leadership is handed over, running requests end, what waits to be written is written.
+func (n *Node) Stop(ctx context.Context) error {
+	n.stopping.Store(true)
+	var errs []error
+	if n.cluster != nil && n.cluster.IsLeader() {
+		if err := n.cluster.TransferLeadership(ctx); err != nil {
+			n.log.Debug("leadership stays", "error", err)
+		}
+	}
+	if n.founder != nil {
+		n.founder.Stop()
+	}
+	if n.server != nil {
+		errs = append(errs, n.server.stop(ctx))
+	}
+	n.stopActors()
+	if n.cluster != nil {
+		errs = append(errs, n.cluster.Stop(ctx))
+	}
+	n.views.Stop()
+	errs = append(errs, n.management.stop(ctx))
+	n.log.Info("stopped")
+	return errors.Join(errs...)
+}
+
+func (n *Node) stopActors() {
+	if n.usage != nil {
+		n.usage.Stop()
+		n.identities.Stop()
+		n.scheduler.Stop()
+		n.writer.Stop()
+		n.batcher.Stop()
+	}
+}
