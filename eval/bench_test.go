@@ -160,6 +160,8 @@ func TestEvaluationDoesNotAllocate(t *testing.T) {
 		data := []byte(literal)
 		require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = ParseLiteral(data) }), literal)
 	}
+	f := &FeatureContext{Key: "1", Variants: []Variant{{Weight: Float(33.3), Priority: Int(2)}, {Weight: Int(10), Priority: Int(1)}}}
+	require.Zero(t, testing.AllocsPerRun(100, func() { SelectVariant(f, "identity") }))
 	require.Zero(t, testing.AllocsPerRun(100, func() { Percentage("12345", []byte("identity")) }))
 }
 

@@ -1,6 +1,10 @@
 package eval
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/flagraft/flagraft/eval/jsonpath"
+)
 
 // Spec is what Compile builds an Environment from. The order of Segments
 // decides ties between overrides of equal priority (the first wins) and the
@@ -203,6 +207,7 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 		clear(ev.matched)
 	}
 	ev.any = false
+	s.pathWork = jsonpath.MaxWork
 }
 
 // decide picks the override and the variant of one feature.

@@ -29,6 +29,7 @@ type Subject struct {
 	document     any
 	hasDocument  bool
 	makeDocument func(*Subject) any
+	pathWork     int // what the JSONPath queries of one evaluation may still do
 }
 
 // Reset prepares the subject for one evaluation in env, without an identity.
@@ -134,7 +135,7 @@ func (s *Subject) query(q *jsonpath.Query) Value {
 		}
 		s.hasDocument = true
 	}
-	node, ok := q.First(s.document)
+	node, ok := q.First(s.document, &s.pathWork)
 	if !ok {
 		return Value{}
 	}

@@ -28,7 +28,13 @@ func newSplit(f *FeatureContext) *split {
 	if len(f.Variants) == 0 {
 		return nil
 	}
-	ranges := make([]splitRange, len(f.Variants))
+	s := &split{key: f.Key, ranges: make([]splitRange, len(f.Variants))}
+	fillRanges(s.ranges, f)
+	return s
+}
+
+// fillRanges lays the variants of f out in order of priority.
+func fillRanges(ranges []splitRange, f *FeatureContext) {
 	for i := range ranges {
 		ranges[i].variant = int32(i)
 	}
@@ -41,7 +47,6 @@ func newSplit(f *FeatureContext) *split {
 		ranges[i].start, ranges[i].limit = start, start+weight
 		start = ranges[i].limit
 	}
-	return &split{key: f.Key, ranges: ranges}
 }
 
 // choose is the variant that holds the percentage, or Control.
@@ -62,7 +67,14 @@ func SelectVariant(f *FeatureContext, identityKey string) int {
 	if len(f.Variants) == 0 || identityKey == "" {
 		return NoVariant
 	}
-	return int(newSplit(f).choose(Percentage(f.Key, identityKey)))
+	var few [16]splitRange
+	s := split{ranges: few[:]}
+	if len(f.Variants) > len(few) {
+		s.ranges = make([]splitRange, len(f.Variants))
+	}
+	s.ranges = s.ranges[:len(f.Variants)]
+	fillRanges(s.ranges, f)
+	return int(s.choose(Percentage(f.Key, identityKey)))
 }
 
 // VariantName is how a result names a variant choice of f: the variant's key,

@@ -239,6 +239,10 @@ func (f valueFunction) value(e *evaluator, current any) (value any, ok bool) {
 	return value, true
 }
 
+// compileWork is what compiling a regular expression found in the document
+// costs, and ten times what each byte of it costs.
+const compileWork = 5000
+
 // matchFunction is match() and search().
 type matchFunction struct {
 	text, expression valuer
@@ -256,7 +260,7 @@ func (f matchFunction) test(e *evaluator, current any) bool {
 	if compiled == nil {
 		v, _ := f.expression.value(e, current)
 		expression, ok := v.(string)
-		if !ok || !e.spend(1000+len(expression)*10) {
+		if !ok || !e.spend(compileWork+compileWork/10*len(expression)) {
 			return false
 		}
 		compiled = pattern.IRegexp(expression, f.whole)

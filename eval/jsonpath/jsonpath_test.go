@@ -31,6 +31,8 @@ func text(node any) string {
 	return fmt.Sprint(node)
 }
 
+func work() *int { units := MaxWork; return &units }
+
 func TestSelect(t *testing.T) {
 	root, err := Decode([]byte(document))
 	require.NoError(t, err)
@@ -90,13 +92,13 @@ func TestSelect(t *testing.T) {
 	} {
 		q, err := Parse(query)
 		require.NoError(t, err, query)
-		nodes, ok := q.Select(root)
+		nodes, ok := q.Select(root, work())
 		require.True(t, ok)
 		if nodes == nil {
 			nodes = []any{}
 		}
 		require.Equal(t, want, text(nodes), query)
-		first, ok := q.First(root)
+		first, ok := q.First(root, work())
 		require.Equal(t, len(nodes) > 0, ok, query)
 		if ok {
 			require.Equal(t, text(nodes[0]), text(first), query)
@@ -143,7 +145,7 @@ func TestExplosionIsBounded(t *testing.T) {
 	require.NoError(t, err)
 	q, err := Parse(`$` + strings.Repeat(`..*`, 30) + `.nope`)
 	require.NoError(t, err)
-	_, ok := q.First(root)
+	_, ok := q.First(root, work())
 	require.False(t, ok)
 }
 
@@ -159,8 +161,8 @@ func FuzzQuery(f *testing.F) {
 			return
 		}
 		start := time.Now()
-		first, ok := q.First(root)
-		if nodes, whole := q.Select(root); whole {
+		first, ok := q.First(root, work())
+		if nodes, whole := q.Select(root, work()); whole {
 			require.Equal(t, len(nodes) > 0, ok)
 			if ok {
 				require.Equal(t, text(nodes[0]), text(first))

@@ -1,7 +1,8 @@
 package jsonpath
 
-// maxWork bounds what one evaluation may do, in visited nodes and their like.
-const maxWork = 500_000
+// MaxWork is a sensible bound of what queries may do together, in visited
+// nodes and their like: some ten milliseconds.
+const MaxWork = 500_000
 
 // Query is a parsed JSONPath query. It is immutable.
 type Query struct {
@@ -64,26 +65,29 @@ func (q *Query) singular() bool {
 }
 
 // First is the first node the query selects, in document order. It is false
-// when there is none or when finding it takes too much work.
-func (q *Query) First(root any) (any, bool) {
+// when there is none or when finding it takes more than work, from which it
+// deducts what it did.
+func (q *Query) First(root any, work *int) (any, bool) {
 	var first any
 	found := false
-	e := &evaluator{root: root, work: maxWork}
+	e := &evaluator{root: root, work: *work}
 	e.walk(root, q.segments, func(node any) bool {
 		first, found = node, true
 		return false
 	})
+	*work = e.work
 	return first, found && e.work > 0
 }
 
-// Select lists the nodes the query selects; false when that takes too much work.
-func (q *Query) Select(root any) ([]any, bool) {
+// Select lists the nodes the query selects; false when that takes more than work.
+func (q *Query) Select(root any, work *int) ([]any, bool) {
 	var nodes []any
-	e := &evaluator{root: root, work: maxWork}
+	e := &evaluator{root: root, work: *work}
 	e.walk(root, q.segments, func(node any) bool {
 		nodes = append(nodes, node)
 		return true
 	})
+	*work = e.work
 	return nodes, e.work > 0
 }
 

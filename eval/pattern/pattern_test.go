@@ -67,7 +67,7 @@ func TestPython(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, pattern := range []string{`(`, `)`, `a)`, `[`, `[a`, `[b-a]`, `*`, `a**`, `a*+`, `(?=a)`, `(?!a)`, `(?<=a)b`, `(?>a)`, `(a)\1`, `(?P=n)`,
 		`(?x)a`, `(?(1)a|b)`, `a(?i)b`, `\`, `\q`, `\x4`, `\u12`, `[\d-z]`, `(?#`, `(?P<n`, `a{5,2}`, "\xff",
-		`(((a{30}){30}){30})`, `(?:` + strings.Repeat(`\w{100}`, 100) + `)`, strings.Repeat("a", 3000), strings.Repeat(`[\W]`, 400)} {
+		`(((a{30}){30}){30})`, `(?:` + strings.Repeat(`\w{100}`, 100) + `)`, strings.Repeat("a", 3000), strings.Repeat(`\w`, 65), `(?i)[` + strings.Repeat(`a-\uffff`, 9) + `]`, strings.Repeat(`[\W]`, 400)} {
 		require.Nil(t, Python(pattern), pattern)
 	}
 }

@@ -3,6 +3,7 @@ package pattern
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -36,7 +37,18 @@ type translator struct {
 	out   strings.Builder
 	flags flags
 	stack []flags // of the open groups
+	cost  int     // of compiling the sets so far
 }
+
+// Large sets dominate the time that compiling takes; these are their relative
+// costs, and what a pattern may spend (a few milliseconds).
+const (
+	costSet      = 1
+	costWordSet  = 4
+	costFoldSet  = 32 // a wide range without regard to case
+	maxCost      = 256
+	wideFoldSize = 1000
+)
 
 func (t *translator) peek() rune {
 	if t.at < len(t.in) {
@@ -56,7 +68,7 @@ func (t *translator) take(token string) bool {
 
 func (t *translator) run() bool {
 	for t.at < len(t.in) {
-		if t.out.Len() > maxTranslated || !t.one() {
+		if !t.one() || t.out.Len() > maxTranslated || t.cost > maxCost {
 			return false
 		}
 	}
@@ -230,16 +242,19 @@ func (t *translator) classEscape(r rune) (set string, negated, ok bool) {
 	switch r {
 	case 'd', 'D':
 		set = digits
+		t.cost += costSet
 		if t.flags.ascii {
 			set = "0-9"
 		}
 	case 'w', 'W':
 		set = words
+		t.cost += costWordSet
 		if t.flags.ascii {
 			set = "0-9A-Za-z_"
 		}
 	case 's', 'S':
 		set = spaces
+		t.cost += costSet
 		if t.flags.ascii {
 			set = asciiSpace
 		}
@@ -379,6 +394,9 @@ func (t *translator) classItem() bool {
 			return false
 		}
 	}
+	if t.flags.ignoreCase && high-low > wideFoldSize {
+		t.cost += costFoldSet
+	}
 	fmt.Fprintf(&t.out, `\x{%x}`, low)
 	if high != low {
 		fmt.Fprintf(&t.out, `-\x{%x}`, high)
@@ -400,6 +418,9 @@ func (t *translator) classCharacter() (r rune, isSet, ok bool) {
 	if set, negated, ok := t.classEscape(t.peek()); ok {
 		t.at++
 		if negated {
+			if t.flags.ignoreCase {
+				t.cost += costFoldSet
+			}
 			set = complement(set)
 		}
 		t.out.WriteString(set)
@@ -428,19 +449,38 @@ func complement(set string) string {
 		return `\x00-\x08\x0e-\x1b!-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}` +
 			`\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff}`
 	}
+	return notWords()
+}
+
+// notWords is the complement of words, gathered from the Unicode tables.
+func notWords() string {
+	type interval struct{ low, high rune }
+	intervals := []interval{{'_', '_'}}
+	add := func(low, high, stride rune) {
+		if stride == 1 {
+			intervals = append(intervals, interval{low, high})
+			return
+		}
+		for r := low; r <= high; r += stride {
+			intervals = append(intervals, interval{r, r})
+		}
+	}
+	for _, table := range []*unicode.RangeTable{unicode.L, unicode.N} {
+		for _, r := range table.R16 {
+			add(rune(r.Lo), rune(r.Hi), rune(r.Stride))
+		}
+		for _, r := range table.R32 {
+			add(rune(r.Lo), rune(r.Hi), rune(r.Stride))
+		}
+	}
+	slices.SortFunc(intervals, func(a, b interval) int { return int(a.low - b.low) })
 	var b strings.Builder
 	next := rune(0)
-	gap := func(end rune) {
-		if next < end {
-			fmt.Fprintf(&b, `\x{%x}-\x{%x}`, next, end-1)
+	for _, i := range append(intervals, interval{unicode.MaxRune + 1, 0}) {
+		if next < i.low {
+			fmt.Fprintf(&b, `\x{%x}-\x{%x}`, next, i.low-1)
 		}
+		next = max(next, i.high+1)
 	}
-	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) {
-			gap(r)
-			next = r + 1
-		}
-	}
-	gap(unicode.MaxRune + 1)
 	return b.String()
 }
