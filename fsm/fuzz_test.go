@@ -1,0 +1,72 @@
+package fsm
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// FuzzApply feeds damaged entries to a state machine: a readable entry is
+// applied, anything else is an error; nothing panics on the way.
+func FuzzApply(f *testing.F) {
+	log, _ := randomLog(f, rand.New(rand.NewPCG(1, 1)), 20)
+	for _, l := range log {
+		f.Add(l.Data)
+	}
+	genesis := log[0]
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := newTestFSM(t)
+		m.Apply(genesis)
+		_, _ = m.apply(2, data, &Touched{})
+	})
+}
+
+// FuzzSnapshot feeds damaged snapshots to Restore.
+func FuzzSnapshot(f *testing.F) {
+	log, _ := randomLog(f, rand.New(rand.NewPCG(2, 1)), 40)
+	m := newTestFSM(f)
+	m.ApplyBatch(log)
+	whole := snapshotBytes(f, m)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_ = newTestFSM(t).Restore(io.NopCloser(bytes.NewReader(data)))
+	})
+}
+
+func snapshotBytes(t testing.TB, f *FSM) []byte {
+	s, err := f.Snapshot()
+	require.NoError(t, err)
+	defer s.Release()
+	var buf bytes.Buffer
+	require.NoError(t, s.(*snapshot).write(&buf))
+	return buf.Bytes()
+}
+
+// TestSnapshotNoticesEveryFlippedByte damages a snapshot at each place in turn.
+func TestSnapshotNoticesEveryFlippedByte(t *testing.T) {
+	log, _ := randomLog(t, rand.New(rand.NewPCG(3, 1)), 30)
+	m := newTestFSM(t)
+	m.ApplyBatch(log)
+	whole := snapshotBytes(t, m)
+	step := max(1, len(whole)/500)
+	for i := 0; i < len(whole); i += step {
+		bad := bytes.Clone(whole)
+		bad[i] ^= 0x10
+		require.ErrorIs(t, newTestFSM(t).Restore(io.NopCloser(bytes.NewReader(bad))), ErrSnapshot, "byte %d", i)
+	}
+	require.ErrorIs(t, newTestFSM(t).Restore(io.NopCloser(bytes.NewReader(whole[:len(whole)-1]))), ErrSnapshot)
+}
+
+// TestUnreadableEntryStopsTheNode wants a node to stop rather than to skip what
+// the others applied.
+func TestUnreadableEntryStopsTheNode(t *testing.T) {
+	f := newTestFSM(t)
+	require.Panics(t, func() {
+		f.Apply(&raft.Log{Index: 1, Type: raft.LogCommand, Data: []byte{byte(KindChangeset), FormatLevel + 1}})
+	})
+}

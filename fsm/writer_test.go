@@ -1,0 +1,253 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm/identity"
+)
+
+// gatedProposer applies entries when its gate is open and can refuse or meddle.
+type gatedProposer struct {
+	mu       sync.Mutex
+	fsm      *FSM
+	index    uint64
+	entries  int
+	barriers int
+	before   func(p *gatedProposer) // runs ahead of the entry, may apply others
+	fail     error
+}
+
+func (p *gatedProposer) apply(entry []byte) any {
+	p.index++
+	return p.fsm.Apply(&raft.Log{Index: p.index, Type: raft.LogCommand, Data: entry})
+}
+
+func (p *gatedProposer) Propose(_ context.Context, entry []byte) (uint64, any, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.fail; err != nil {
+		p.fail = nil
+		return 0, nil, err
+	}
+	if before := p.before; before != nil {
+		p.before = nil
+		before(p)
+	}
+	p.entries++
+	return p.index + 1, p.apply(entry), nil
+}
+
+func (p *gatedProposer) Barrier(context.Context) error { p.barriers++; return nil }
+func (p *gatedProposer) Verify(context.Context) error  { return nil }
+
+func newTestWriter(t *testing.T) (*Writer, *gatedProposer) {
+	t.Helper()
+	f := newTestFSM(t)
+	p := &gatedProposer{fsm: f}
+	w := NewWriter(f, p, time.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(w.Stop)
+	return w, p
+}
+
+func putTag(label string) func(*Tx) error {
+	return func(tx *Tx) error { Tags.Put(tx, Tag{Label: label, Project: 1}); return nil }
+}
+
+func labels(f *FSM) (all []string) {
+	for tag := range Tags.All(f.State()) {
+		all = append(all, tag.Label)
+	}
+	return all
+}
+
+func TestWriterAbortsAFailedTransactionAlone(t *testing.T) {
+	w, p := newTestWriter(t)
+	refusal := errors.New("no")
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		Tags.Put(tx, Tag{Label: "half"})
+		return refusal
+	})
+	require.Equal(t, refusal, err)
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		Tags.Put(tx, Tag{Label: "half"})
+		panic("boom")
+	})
+	require.ErrorIs(t, err, ErrPanicked)
+	_, err = w.Write(t.Context(), Author{}, putTag("whole"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"whole"}, labels(p.fsm))
+}
+
+func TestWriterGroupsWhatWaits(t *testing.T) {
+	w, p := newTestWriter(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
+			close(entered)
+			<-leave
+			return putTag("first")(tx)
+		})
+		require.NoError(t, err)
+	})
+	<-entered
+	before := p.entries
+	for i := range 20 {
+		wait.Go(func() {
+			_, err := w.Write(context.Background(), Author{}, putTag(fmt.Sprint(i)))
+			require.NoError(t, err)
+		})
+	}
+	require.Eventually(t, func() bool { return w.Waiting() == 20 }, 5*time.Second, time.Millisecond)
+	close(leave)
+	wait.Wait()
+	require.Len(t, labels(p.fsm), 21)
+	require.LessOrEqual(t, p.entries-before, 2, "twenty waiting writes make one entry")
+}
+
+func TestWriterRunsAgainWhenFenced(t *testing.T) {
+	w, p := newTestWriter(t)
+	_, err := w.Write(t.Context(), Author{}, putTag("one"))
+	require.NoError(t, err)
+	p.before = func(p *gatedProposer) { // another leader's changeset comes first
+		c := changeset{Seq: p.fsm.State().Seq + 1, Writes: []write{{ID: 99, Ops: []op{{
+			Table: Tags.def.number, ID: 50, Row: must(encMode.Marshal(&Tag{ID: 50, Label: "theirs"})),
+		}}}}}
+		require.NoError(t, p.apply(newEntry(KindChangeset, must(encMode.Marshal(&c)))).(*ChangesetResult).Err)
+	}
+	runs, barriers := 0, p.barriers
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error { runs++; return putTag("ours")(tx) })
+	require.NoError(t, err)
+	require.Equal(t, 2, runs)
+	require.Equal(t, barriers+1, p.barriers)
+	require.ElementsMatch(t, []string{"one", "ours", "theirs"}, labels(p.fsm))
+}
+
+func TestWriterRunsAgainWhenAnIdentityMoved(t *testing.T) {
+	w, p := newTestWriter(t)
+	upsert := identity.Op{Kind: identity.KindUpsert, Environment: 1, Identifier: []byte("u"),
+		Traits: []identity.TraitOp{{Key: []byte("k"), Value: []byte("1")}}}
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error { tx.Identity(upsert, nil); return nil })
+	require.NoError(t, err)
+	p.before = func(p *gatedProposer) { // SDK traffic changes the identity in between
+		upsert.Traits[0].Value = []byte("2")
+		sub := identity.AppendSubBatch(identity.AppendBatch(make([]byte, 8)), identity.SubBatch{Node: []byte("n"), Sequence: 1, Ops: 1},
+			identity.AppendOp(nil, &upsert))
+		p.apply(newEntry(KindIdentityBatch, sub))
+	}
+	runs, results := 0, 0
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		runs++
+		rec, _ := tx.Identities().Environment(1).Lookup([]byte("u"))
+		Tags.Put(tx, Tag{Label: fmt.Sprint("run ", runs)})
+		tx.Identity(identity.Op{Kind: identity.KindDelete, Environment: 1, Identity: rec.ID(), ExpectLastChange: rec.LastChange()},
+			func(r identity.Result) { results++; require.Equal(t, identity.StatusOK, r.Status) })
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, runs)
+	require.Equal(t, 1, results)
+	require.Equal(t, []string{"run 2"}, labels(p.fsm))
+	require.Zero(t, p.fsm.State().Identities().Environment(1).Count())
+}
+
+func TestWriterPassesTheProposersErrorOnAndRecovers(t *testing.T) {
+	w, p := newTestWriter(t)
+	_, err := w.Write(t.Context(), Author{}, putTag("a"))
+	require.NoError(t, err)
+	lost := errors.New("leadership lost")
+	p.fail = lost
+	barriers := p.barriers
+	_, err = w.Write(t.Context(), Author{}, putTag("b"))
+	require.ErrorIs(t, err, lost)
+	_, err = w.Write(t.Context(), Author{}, putTag("c"))
+	require.NoError(t, err)
+	require.Equal(t, barriers+1, p.barriers, "a barrier after a failed propose")
+	require.Equal(t, []string{"a", "c"}, labels(p.fsm))
+}
+
+func TestWriterRefusesWhatNoEntryCarries(t *testing.T) {
+	w, p := newTestWriter(t)
+	_, err := w.Write(t.Context(), Author{}, putTag(strings.Repeat("x", maxWriteBytes+1)))
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.Empty(t, labels(p.fsm))
+}
+
+func TestUpdatedAtOnlyGrows(t *testing.T) {
+	w, p := newTestWriter(t)
+	var id uint64
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		e := Environments.Put(tx, Environment{Name: "e", APIKey: "k", UpdatedAt: tx.Now().Add(time.Hour)})
+		id = e.ID
+		return nil
+	})
+	require.NoError(t, err)
+	before, _ := Environments.Get(p.fsm.State(), id)
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error { tx.Audit(AuditLog{Environment: id}); return nil })
+	require.NoError(t, err)
+	after, _ := Environments.Get(p.fsm.State(), id)
+	require.Greater(t, after.UpdatedAt, before.UpdatedAt)
+}
+
+func TestChangeLogTellsBeforeAndAfter(t *testing.T) {
+	w, p := newTestWriter(t)
+	var id uint64
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error { id = Tags.Put(tx, Tag{Label: "old"}).ID; return nil })
+	require.NoError(t, err)
+	_, err = w.Write(t.Context(), Author{User: 7, Name: "x@y.z"}, func(tx *Tx) error {
+		Tags.Put(tx, Tag{ID: id, Label: "between"})
+		Tags.Put(tx, Tag{ID: id, Label: "new"})
+		return nil
+	})
+	require.NoError(t, err)
+	var last ChangeLogEntry
+	for c := range ChangeLog.All(p.fsm.State()) {
+		last = c
+	}
+	require.Equal(t, Author{User: 7, Name: "x@y.z"}, last.Author)
+	require.Len(t, last.Changes, 1)
+	before, ok := Tags.Before(last.Changes[0])
+	require.True(t, ok)
+	after, ok := Tags.After(last.Changes[0])
+	require.True(t, ok)
+	require.Equal(t, []string{"old", "new"}, []string{before.Label, after.Label})
+}
+
+func TestRetention(t *testing.T) {
+	w, p := newTestWriter(t)
+	now := time.Now()
+	s := NewScheduler(p.fsm, w, func() time.Time { return now }, Retention{
+		ChangeLog: time.Hour, ChangeLogBytes: 1 << 30, Audit: time.Hour, Idempotency: time.Minute, IdempotencyBytes: 1 << 20, Usage: time.Hour,
+	}, slog.New(slog.DiscardHandler))
+	defer s.Stop()
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		IdempotencyKeys.Put(tx, IdempotencyKey{Key: "old", Created: tx.Now()})
+		tx.Audit(AuditLog{Log: "old"})
+		return putTag("x")(tx)
+	})
+	require.NoError(t, err)
+	now = now.Add(2 * time.Hour)
+	require.NoError(t, s.due(t.Context()))
+	st := p.fsm.State()
+	for range IdempotencyKeys.All(st) {
+		t.Fatal("an expired answer stayed")
+	}
+	for range AuditLogs.All(st) {
+		t.Fatal("an old audit row stayed")
+	}
+	for range ChangeLog.All(st) {
+		t.Fatal("an old change stayed")
+	}
+	require.Zero(t, st.sizes.answers)
+	require.Zero(t, st.sizes.changeLog)
+}
