@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -144,7 +145,7 @@ func newMember(t *testing.T, change func(*Config)) *member {
 		DataDir: t.TempDir(), ClusterAddr: freeAddr(t), Logger: testLog(), Version: "test",
 		OnFatal: func(err error) { m.fatal <- err },
 		Timing: Timing{
-			Election: 400 * time.Millisecond, Heartbeat: 20 * time.Millisecond,
+			Election: time.Second, Heartbeat: 20 * time.Millisecond,
 			Discovery: 30 * time.Millisecond, DiskHang: time.Minute,
 		},
 	}
@@ -193,11 +194,24 @@ func (m *member) propose(entry string) Applied {
 	return applied
 }
 
+// ports hands out each port once: tests run beside each other, and a node has
+// to find its own free when it starts again.
+var ports sync.Map
+
+// freeAddr picks a port below the range that outgoing connections take theirs from.
 func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 12000+rand.N(18000))
+		if _, taken := ports.LoadOrStore(addr, true); taken {
+			continue
+		}
+		if l, err := net.Listen("tcp", addr); err == nil {
+			defer l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no free port")
+	return ""
 }
 
 // trio makes three members that expect each other; they are not started.

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSingleNodeProposesAndServesBeforeALeaderAfterRestart(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, nil).start()
 	waitReady(t, m)
 	for i := range 10 {
@@ -34,6 +35,7 @@ func TestSingleNodeProposesAndServesBeforeALeaderAfterRestart(t *testing.T) {
 }
 
 func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, nil).start()
 	waitReady(t, m)
 	last := m.propose("committed").Index
@@ -67,6 +69,7 @@ func replay(t *testing.T, dir string, fsm *journal) *machine {
 }
 
 func TestSnapshotCompactsAndRestores(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, func(c *Config) { c.TrailingBytes = 1 }).start()
 	waitReady(t, m)
 	for i := range 600 {
@@ -90,6 +93,7 @@ func TestSnapshotCompactsAndRestores(t *testing.T) {
 }
 
 func TestSnapshotIsTriggeredByBytes(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, func(c *Config) { c.SnapshotThresholdBytes = 10_000 }).start()
 	waitReady(t, m)
 	for range 20 {
@@ -100,6 +104,7 @@ func TestSnapshotIsTriggeredByBytes(t *testing.T) {
 }
 
 func TestNothingIsReadyWithoutStateOrLeader(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, func(c *Config) {
 		c.Join = []string{freeAddr(t)}
 		c.Timing.ReadyWithoutLeader = time.Millisecond
@@ -118,6 +123,7 @@ func TestNothingIsReadyWithoutStateOrLeader(t *testing.T) {
 }
 
 func TestStateIsServedWithoutAQuorum(t *testing.T) {
+	t.Parallel()
 	members := startTrio(t, func(_ int, c *Config) { c.Timing.ReadyWithoutLeader = 100 * time.Millisecond })
 	proposeAnywhere(t, "kept", members...)
 	for _, m := range members {
@@ -135,6 +141,7 @@ func TestStateIsServedWithoutAQuorum(t *testing.T) {
 }
 
 func TestDataDirectoryIsGuarded(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, nil).start()
 	second := newMember(t, func(c *Config) { c.DataDir = m.cfg.DataDir })
 	require.ErrorContains(t, second.tryStart(), "in use")
@@ -174,6 +181,7 @@ func TestDataDirectoryIsGuarded(t *testing.T) {
 }
 
 func TestListeningBeyondLoopbackNeedsASecret(t *testing.T) {
+	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:1", "example.org:1"} {
 		_, err := Start(t.Context(), Config{DataDir: t.TempDir(), ClusterAddr: addr, FSM: newJournal()})
 		require.ErrorContains(t, err, "secret", addr)
@@ -185,6 +193,7 @@ func TestListeningBeyondLoopbackNeedsASecret(t *testing.T) {
 }
 
 func TestCorruptEntryIsNoticedAtStart(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, nil).start()
 	waitReady(t, m)
 	at := m.propose("the quick brown fox").Index
@@ -196,6 +205,7 @@ func TestCorruptEntryIsNoticedAtStart(t *testing.T) {
 }
 
 func TestLeadershipIsReported(t *testing.T) {
+	t.Parallel()
 	m := newMember(t, nil).start()
 	terms := make(chan uint64, 10)
 	m.node.OnLeadership(func(term uint64) { terms <- term })
