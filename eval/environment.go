@@ -128,6 +128,7 @@ type Evaluation struct {
 	Trace *Trace
 
 	matched []uint64 // bit per segment
+	first   uint64   // the first word of matched
 	buf     []byte   // hash input
 	any     bool     // some segment matched
 
@@ -160,8 +161,14 @@ func (e *Environment) Evaluate(s *Subject, ev *Evaluation) {
 		ev.Outcomes = make([]Outcome, len(e.features))
 	}
 	ev.Outcomes = ev.Outcomes[:len(e.features)]
+	outcomes := ev.Outcomes[:len(e.features)]
 	for i := range e.features {
-		ev.Outcomes[i] = e.features[i].decide(s, ev)
+		f := &e.features[i]
+		if f.split == nil && !f.overridden(ev) {
+			outcomes[i] = Outcome{NoOverride, NoVariant}
+		} else {
+			outcomes[i] = f.decide(s, ev)
+		}
 	}
 	if ev.Trace != nil {
 		ev.Trace.addFeatures(e, s, ev)
@@ -176,6 +183,14 @@ func (e *Environment) MatchSegments(s *Subject, ev *Evaluation) {
 			ev.matched[i>>6] |= 1 << (i & 63)
 			ev.any = true
 		}
+	}
+	ev.seal()
+}
+
+// seal makes what matched ready for the features.
+func (ev *Evaluation) seal() {
+	if len(ev.matched) > 0 {
+		ev.first = ev.matched[0]
 	}
 }
 
@@ -192,6 +207,7 @@ func (e *Environment) EvaluateFeature(s *Subject, ev *Evaluation, i int) Outcome
 			}
 		}
 	}
+	ev.seal()
 	return f.decide(s, ev)
 }
 
@@ -206,7 +222,7 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 		ev.matched = ev.matched[:words]
 		clear(ev.matched)
 	}
-	ev.any = false
+	ev.any, ev.first = false, 0
 	s.pathWork = jsonpath.MaxWork
 }
 
@@ -214,7 +230,7 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 func (f *feature) decide(s *Subject, ev *Evaluation) Outcome {
 	outcome := Outcome{NoOverride, NoVariant}
 	choice := f.split
-	if ev.any && (f.first&ev.matched[0] != 0 || len(f.mask) > 1 && ev.intersects(f.mask)) {
+	if f.overridden(ev) {
 		for i := range f.overrides {
 			if ev.Matches(f.overrides[i].Segment) {
 				outcome.Override = int32(i)
@@ -230,6 +246,11 @@ func (f *feature) decide(s *Subject, ev *Evaluation) Outcome {
 		outcome.Variant = choice.choose(ev.percentage(choice.key, s.key))
 	}
 	return outcome
+}
+
+// overridden tells whether a matching segment overrides the feature.
+func (f *feature) overridden(ev *Evaluation) bool {
+	return f.first&ev.first != 0 || len(f.mask) > 1 && ev.any && ev.intersects(f.mask)
 }
 
 func (ev *Evaluation) intersects(mask []uint64) bool {
