@@ -149,7 +149,7 @@ func (e *edit) delete() {
 }
 
 const (
-	rebuildSegments = 64
+	rebuildSegments = 32
 	rebuildSparse   = 4
 )
 

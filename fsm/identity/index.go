@@ -15,7 +15,7 @@ const (
 	positionBits = 64 - maxDepth - slotBits
 
 	minBucket = 8
-	maxBucket = 1536 // words; a bigger bucket is split in two
+	maxBucket = 6144 // words; a bigger bucket is split in two
 )
 
 // bucket is an open-addressing table of index words, 38 bits of hash and 26 bits of slot. Words are read and written

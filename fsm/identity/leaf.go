@@ -1,14 +1,57 @@
 package identity
 
-import "sort"
+import (
+	"bytes"
+	"sort"
+	"unsafe"
+)
 
-// leaf holds up to 256 entries of an ordered index. Hints, when there, are the four bytes of each entry's key behind the
-// prefix that all keys of the leaf share: a search reads one or two records instead of eight. A leaf loaded from a
-// snapshot gets its hints with its first change.
+// leaf is the header of up to 320 entries of an ordered index. Behind it, in the same piece of memory, follow the slots,
+// the hints and the prefix: with one object and no pointer a leaf the collector passes ten million entries in
+// milliseconds, with slices in a struct it took five times as long.
+//
+// Hints are the four bytes of each entry's key behind the prefix that all keys of the leaf share: a search reads one or
+// two records instead of eight. A leaf loaded from a snapshot has none until its first change. A leaf never changes.
 type leaf struct {
-	slots  []uint32
-	hints  []uint32
-	prefix string
+	n    uint32
+	skip uint32 // length of the prefix, or noHints
+}
+
+const (
+	leafHeader = 2 // words
+	noHints    = ^uint32(0)
+)
+
+// allocLeaf makes room for n slots and, when skip is not noHints, as many hints and the prefix.
+func allocLeaf(n int, skip uint32) *leaf {
+	size := leafHeader + n
+	if skip != noHints {
+		size += n + int(skip+3)/4
+	}
+	words := make([]uint32, size)
+	words[0], words[1] = uint32(n), skip
+	return (*leaf)(unsafe.Pointer(unsafe.SliceData(words)))
+}
+
+// words gives the n words behind the header and off more.
+func (l *leaf) words(off, n uint32) []uint32 {
+	return unsafe.Slice((*uint32)(unsafe.Pointer(l)), leafHeader+off+n)[leafHeader+off:]
+}
+
+func (l *leaf) slots() []uint32 { return l.words(0, l.n) }
+
+// hints gives the hints, nil when there are none.
+func (l *leaf) hints() []uint32 {
+	if l.skip == noHints {
+		return nil
+	}
+	return l.words(l.n, l.n)
+}
+
+// prefix gives the prefix of a leaf with hints.
+func (l *leaf) prefix() []byte {
+	from := 4 * (leafHeader + 2*l.n)
+	return unsafe.Slice((*byte)(unsafe.Pointer(l)), from+l.skip)[from:]
 }
 
 // hint is the four bytes of key behind skip; shorter keys are filled up with zeros, which sorts them right or leaves a
@@ -23,10 +66,11 @@ func hint(key []byte, skip int) (h uint32) {
 	return h
 }
 
-// twin makes room for n slots and hints in one piece.
-func twin(n int) (slots, hints []uint32) {
-	both := make([]uint32, 2*n)
-	return both[:n:n], both[n:]
+// plainLeaf makes a leaf without hints.
+func plainLeaf(sorted []uint32) *leaf {
+	l := allocLeaf(len(sorted), noHints)
+	copy(l.slots(), sorted)
+	return l
 }
 
 // newLeaf makes a leaf of sorted slots, reading each record once.
@@ -36,62 +80,69 @@ func (o *ordered) newLeaf(segs *segments, sorted []uint32) *leaf {
 	for shared < len(first) && shared < len(last) && first[shared] == last[shared] {
 		shared++
 	}
-	l := &leaf{prefix: string(first[:shared])}
-	l.slots, l.hints = twin(len(sorted))
-	copy(l.slots, sorted)
+	l := allocLeaf(len(sorted), uint32(shared))
+	copy(l.slots(), sorted)
+	copy(l.prefix(), first)
+	hints := l.hints()
 	for i, slot := range sorted {
-		l.hints[i] = hint(o.key(segs.body(slot)), shared)
+		hints[i] = hint(o.key(segs.body(slot)), shared)
 	}
 	return l
 }
 
 // grow returns a copy of l with slot as entry i.
 func (o *ordered) grow(segs *segments, l *leaf, i int, slot uint32, key []byte) *leaf {
-	skip := len(l.prefix)
-	g := &leaf{prefix: l.prefix}
-	g.slots, g.hints = twin(len(l.slots) + 1)
-	copy(g.slots, l.slots[:i])
-	g.slots[i] = slot
-	copy(g.slots[i+1:], l.slots[i:])
-	if l.hints == nil || len(key) < skip || string(key[:skip]) != l.prefix {
-		return o.newLeaf(segs, g.slots)
+	old := l.slots()
+	skip := int(l.skip)
+	if l.skip == noHints || len(key) < skip || string(key[:skip]) != string(l.prefix()) {
+		slots := make([]uint32, len(old)+1)
+		insertCopy(slots, old, i, slot)
+		return o.newLeaf(segs, slots)
 	}
-	copy(g.hints, l.hints[:i])
-	g.hints[i] = hint(key, skip)
-	copy(g.hints[i+1:], l.hints[i:])
+	g := allocLeaf(len(old)+1, l.skip)
+	insertCopy(g.slots(), old, i, slot)
+	insertCopy(g.hints(), l.hints(), i, hint(key, skip))
+	copy(g.prefix(), l.prefix())
 	return g
 }
 
 // without returns a copy of l without entry i.
 func (l *leaf) without(i int) *leaf {
-	s := &leaf{prefix: l.prefix}
-	if l.hints == nil {
-		s.slots = make([]uint32, len(l.slots)-1)
-	} else {
-		s.slots, s.hints = twin(len(l.slots) - 1)
-		copy(s.hints, l.hints[:i])
-		copy(s.hints[i:], l.hints[i+1:])
+	s := allocLeaf(int(l.n)-1, l.skip)
+	removeCopy(s.slots(), l.slots(), i)
+	if l.skip != noHints {
+		removeCopy(s.hints(), l.hints(), i)
+		copy(s.prefix(), l.prefix())
 	}
-	copy(s.slots, l.slots[:i])
-	copy(s.slots[i:], l.slots[i+1:])
 	return s
+}
+
+func insertCopy(dst, src []uint32, i int, v uint32) {
+	copy(dst, src[:i])
+	dst[i] = v
+	copy(dst[i+1:], src[i:])
+}
+
+func removeCopy(dst, src []uint32, i int) {
+	copy(dst, src[:i])
+	copy(dst[i:], src[i+1:])
 }
 
 // candidates narrows the place of key down to entries [lo, hi) without reading a record.
 func (l *leaf) candidates(key []byte) (lo, hi int) {
-	n, skip := len(l.slots), len(l.prefix)
-	if l.hints == nil {
+	n, hints := int(l.n), l.hints()
+	if hints == nil {
 		return 0, n
 	}
-	switch head := key[:min(skip, len(key))]; {
-	case string(head) < l.prefix:
+	skip := int(l.skip)
+	if c := bytes.Compare(key[:min(skip, len(key))], l.prefix()); c < 0 {
 		return 0, 0
-	case string(head) > l.prefix:
+	} else if c > 0 {
 		return n, n
 	}
 	h := hint(key, skip)
-	lo = sort.Search(n, func(i int) bool { return l.hints[i] >= h })
-	for hi = lo; hi < n && l.hints[hi] == h; {
+	lo = sort.Search(n, func(i int) bool { return hints[i] >= h })
+	for hi = lo; hi < n && hints[hi] == h; {
 		hi++
 	}
 	return lo, hi
@@ -100,18 +151,19 @@ func (l *leaf) candidates(key []byte) (lo, hi int) {
 // lowerBound finds the first entry of l that does not sort before (key, at).
 func (o *ordered) lowerBound(segs *segments, l *leaf, key []byte, at uint32) int {
 	lo, hi := l.candidates(key)
+	slots := l.slots()
 	for lo < hi {
 		mid := (lo + hi) >> 1
 		i, body := mid, []byte(nil)
 		for ; i < hi; i++ {
-			if body = segs.body(l.slots[i]); body != nil {
+			if body = segs.body(slots[i]); body != nil {
 				break
 			}
 		}
 		switch {
 		case body == nil:
 			hi = mid
-		case o.before(body, l.slots[i], key, at):
+		case o.before(body, slots[i], key, at):
 			lo = i + 1
 		default:
 			hi = mid

@@ -517,7 +517,12 @@ func TestAgainstModel(t *testing.T) {
 			for i := range c.ops {
 				g.maxID = m.lastIdentity
 				op := g.op()
+				has := false
+				if r, ok := s.Environment(op.Environment).Lookup(op.Identifier); ok && op.Kind == KindUpsert && op.Identity == 0 {
+					has = r.Has(op.Traits)
+				}
 				want := m.apply(op, uint64(i+1), int64(i)*1000-5000)
+				require.False(t, has && want.Changed, "Has must not hide a change")
 				require.Equal(t, want, s.Apply(op, uint64(i+1), int64(i)*1000-5000), "%d: %+v", i, op)
 				if i%(c.ops/6) == c.ops/6-1 {
 					requireEqual(t, m, s, g.envs)

@@ -123,7 +123,8 @@ type Result struct {
 // Limits are the caps that Apply enforces. They decide results, so every node must hold the same at the same index:
 // set them from replicated state or constants only.
 type Limits struct {
-	// TraitBytes bounds the sum of len(key)+len(value literal) over one identity's traits.
+	// TraitBytes bounds the sum of len(key)+len(value literal) over one identity's traits. Keep it below 1 MB: a segment
+	// holds 2,048 identities and is copied as a whole.
 	TraitBytes int
 	// Identities bounds the identities of one environment. The layout itself ends at 60 million.
 	Identities int

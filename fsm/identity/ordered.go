@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	maxLeaf   = 256 // slots
+	maxLeaf   = 320 // slots
 	maxBranch = 256 // leaves
-	bulkLeaf  = 192 // slots of a leaf built by load
+	bulkLeaf  = 240 // slots of a leaf built by load
 )
 
 // ordered is a B-tree of three levels over slots, sorted by a key of their records, then by slot. Leaves are replaced,
@@ -23,7 +23,7 @@ type ordered struct {
 // branch is a run of leaves with their separators: no key of leaf i sorts before separator i, all of leaf i-1 do.
 type branch struct {
 	leaves []atomic.Pointer[leaf]
-	seps   []separator
+	seps   separators
 }
 
 // separator is the first entry that its leaf had when it was made.
@@ -32,12 +32,50 @@ type separator struct {
 	slot uint32
 }
 
-// upTo reports whether the separator sorts before or at (key, at).
-func (s *separator) upTo(key []byte, at uint32) bool {
-	if s.key == string(key) {
-		return s.slot <= at
+// separators is a list of them in three pieces of memory: the collector should have little to follow.
+type separators struct {
+	text  string
+	ends  []uint32
+	slots []uint32
+}
+
+func pack(list []separator) (s separators) {
+	size := 0
+	for i := range list {
+		size += len(list[i].key)
 	}
-	return s.key < string(key)
+	text := make([]byte, 0, size)
+	s.ends, s.slots = make([]uint32, len(list)), make([]uint32, len(list))
+	for i := range list {
+		text = append(text, list[i].key...)
+		s.ends[i], s.slots[i] = uint32(len(text)), list[i].slot
+	}
+	s.text = string(text)
+	return s
+}
+
+func (s *separators) unpack() []separator {
+	list := make([]separator, len(s.ends), len(s.ends)+1)
+	for i := range list {
+		list[i] = separator{s.key(i), s.slots[i]}
+	}
+	return list
+}
+
+func (s *separators) key(i int) string {
+	if i == 0 {
+		return s.text[:s.ends[0]]
+	}
+	return s.text[s.ends[i-1]:s.ends[i]]
+}
+
+// upTo reports whether separator i sorts before or at (key, at).
+func (s *separators) upTo(i int, key []byte, at uint32) bool {
+	sep := s.key(i)
+	if sep == string(key) {
+		return s.slots[i] <= at
+	}
+	return sep < string(key)
 }
 
 func newOrdered(key func([]byte) []byte) *ordered {
@@ -52,12 +90,12 @@ func (o *ordered) load(segs *segments, slots []uint32) {
 	var seps []separator
 	for len(slots) > 0 {
 		n := min(bulkLeaf, len(slots))
-		leaves = append(leaves, &leaf{slots: append(make([]uint32, 0, n), slots[:n]...)})
+		leaves = append(leaves, plainLeaf(slots[:n]))
 		seps = append(seps, o.separator(segs, slots[0]))
 		slots = slots[n:]
 	}
 	if leaves == nil {
-		leaves, seps = []*leaf{{}}, []separator{{}}
+		leaves, seps = []*leaf{plainLeaf(nil)}, []separator{{}}
 	}
 	var root []*branch
 	for len(leaves) > 0 {
@@ -73,7 +111,7 @@ func (o *ordered) separator(segs *segments, slot uint32) separator {
 }
 
 func newBranch(leaves []*leaf, seps []separator) *branch {
-	b := &branch{leaves: make([]atomic.Pointer[leaf], len(leaves)), seps: slices.Clone(seps)}
+	b := &branch{leaves: make([]atomic.Pointer[leaf], len(leaves)), seps: pack(seps)}
 	for i, l := range leaves {
 		b.leaves[i].Store(l)
 	}
@@ -99,9 +137,9 @@ type place struct{ b, l, i int }
 
 // seek finds the first entry that does not sort before (key, at); its i may be the length of the leaf.
 func (o *ordered) seek(root []*branch, segs *segments, key []byte, at uint32) (p place) {
-	p.b = lastTrue(len(root), func(i int) bool { return root[i].seps[0].upTo(key, at) })
+	p.b = lastTrue(len(root), func(i int) bool { return root[i].seps.upTo(0, key, at) })
 	b := root[p.b]
-	p.l = lastTrue(len(b.seps), func(i int) bool { return b.seps[i].upTo(key, at) })
+	p.l = lastTrue(len(b.leaves), func(i int) bool { return b.seps.upTo(i, key, at) })
 	p.i = o.lowerBound(segs, b.leaves[p.l].Load(), key, at)
 	return p
 }
@@ -125,13 +163,13 @@ func (o *ordered) insert(segs *segments, slot uint32) {
 	root, key := *o.root.Load(), o.key(segs.body(slot))
 	p := o.seek(root, segs, key, slot)
 	old := root[p.b].leaves[p.l].Load()
-	if len(old.slots) < maxLeaf {
+	now := old.slots()
+	if len(now) < maxLeaf {
 		root[p.b].leaves[p.l].Store(o.grow(segs, old, p.i, slot, key))
 		return
 	}
-	slots := make([]uint32, 0, len(old.slots)+1)
-	slots = append(append(append(slots, old.slots[:p.i]...), slot), old.slots[p.i:]...)
-	if p.i == len(old.slots) { // keys that come in order leave full leaves behind
+	slots := slices.Insert(slices.Clone(now), p.i, slot)
+	if p.i == len(now) { // keys that come in order leave full leaves behind
 		o.split(segs, root, p, old, o.newLeaf(segs, slots[p.i:]))
 		return
 	}
@@ -143,7 +181,7 @@ func (o *ordered) insert(segs *segments, slot uint32) {
 func (o *ordered) remove(segs *segments, slot uint32) {
 	root := *o.root.Load()
 	p := o.seek(root, segs, o.key(segs.body(slot)), slot)
-	slots := root[p.b].leaves[p.l].Load().slots
+	slots := root[p.b].leaves[p.l].Load().slots()
 	if p.i == len(slots) || slots[p.i] != slot {
 		return
 	}
@@ -160,7 +198,7 @@ func (o *ordered) split(segs *segments, root []*branch, p place, left, right *le
 	leaves := b.all()
 	leaves[p.l] = left
 	leaves = slices.Insert(leaves, p.l+1, right)
-	seps := slices.Insert(slices.Clone(b.seps), p.l+1, o.separator(segs, right.slots[0]))
+	seps := slices.Insert(b.seps.unpack(), p.l+1, o.separator(segs, right.slots()[0]))
 	if len(leaves) <= maxBranch {
 		o.publish(root, p.b, newBranch(leaves, seps))
 		return
@@ -177,7 +215,7 @@ func (o *ordered) drop(root []*branch, p place) {
 	b := root[p.b]
 	switch leaves := b.all(); {
 	case len(leaves) > 1:
-		o.publish(root, p.b, newBranch(slices.Delete(leaves, p.l, p.l+1), slices.Delete(slices.Clone(b.seps), p.l, p.l+1)))
+		o.publish(root, p.b, newBranch(slices.Delete(leaves, p.l, p.l+1), slices.Delete(b.seps.unpack(), p.l, p.l+1)))
 	case len(root) > 1:
 		o.publish(root, p.b)
 	default:
@@ -197,7 +235,7 @@ func (o *ordered) ascend(segs *segments, key []byte, at uint32, yield func(slot 
 	p := o.seek(root, segs, key, at)
 	for ; p.b < len(root); p.b, p.l = p.b+1, 0 {
 		for leaves := root[p.b].leaves; p.l < len(leaves); p.l, p.i = p.l+1, 0 {
-			slots := leaves[p.l].Load().slots
+			slots := leaves[p.l].Load().slots()
 			for _, slot := range slots[min(p.i, len(slots)):] {
 				if body := segs.body(slot); body != nil && !yield(slot, body) {
 					return

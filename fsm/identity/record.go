@@ -80,6 +80,39 @@ func (r *Record) TraitByID(id uint64) (key string, value []byte, ok bool) {
 	return "", nil, false
 }
 
+// maxHasSteps bounds Has for long lists in another order than stored.
+const maxHasSteps = 4096
+
+// Has reports whether an upsert of these traits would change nothing. It is quick when they come in the stored order;
+// for a long list in disorder it may say false although nothing differs, and then the upsert finds that out.
+func (r *Record) Has(traits []TraitOp) bool {
+	steps, at := 0, r.Traits()
+	more := at.Next()
+	for i := range traits {
+		t := &traits[i]
+		if !more || at.Key() != string(t.Key) {
+			at, more = r.Traits(), false
+			for at.Next() {
+				if steps++; at.Key() == string(t.Key) {
+					more = true
+					break
+				}
+			}
+			if steps > maxHasSteps {
+				return false
+			}
+		}
+		if more == deletes(t.Value) || more && !bytes.Equal(at.value, t.Value) {
+			return false
+		}
+		if !more {
+			at = r.Traits()
+		}
+		more = at.Next()
+	}
+	return true
+}
+
 // TraitIterator walks over a record's traits.
 type TraitIterator struct {
 	rest  []byte

@@ -187,7 +187,7 @@ func (in *snapshotReader) keys(st *Store) {
 	}
 }
 
-// block is up to 1,024 records that become one segment.
+// block is up to 2,048 records that become one segment.
 type block struct {
 	seg    *segment
 	want   int

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	segmentBits = 10
+	segmentBits = 11
 	segmentSize = 1 << segmentBits
 	segmentMask = segmentSize - 1
 	// maxSegments keeps slot numbers within the 26 bits of an index word, its two reserved values excepted.
@@ -14,11 +14,12 @@ const (
 	// arenaStart: offset 0 means "no record".
 	arenaStart = 1
 	minArena   = 256
+	minLocs    = 16 // most environments have few identities
 	// slackDivisor: a rewritten arena has room for 1/5 of its live bytes, so at most a sixth of it is dead or empty.
 	slackDivisor = 5
 )
 
-// segment holds the records of up to 1,024 slots in creation order. locs and the bytes below used are what readers and
+// segment holds the records of up to 2,048 slots in creation order. locs and the bytes below used are what readers and
 // snapshots see; the remaining fields are the writer's.
 type segment struct {
 	locs []uint32 // offset of each slot's record in data, 0 when there is none; atomic
@@ -33,6 +34,9 @@ type segment struct {
 
 // body returns the record body at slot index i, nil when there is none.
 func (s *segment) body(i uint32) []byte {
+	if i >= uint32(len(s.locs)) {
+		return nil
+	}
 	loc := atomic.LoadUint32(&s.locs[i])
 	if loc == 0 {
 		return nil
@@ -137,7 +141,7 @@ func (c *core) rewrite(i uint32, seg *segment, skip uint32, extra int, epoch uin
 	if full := seg.n >= segmentSize && seg.locs[skip] != 0; !full {
 		size = tailSize(need, seg.n)
 	}
-	fresh := &segment{locs: make([]uint32, segmentSize), data: arena(max(size, minArena)), used: arenaStart,
+	fresh := &segment{locs: make([]uint32, len(seg.locs)), data: arena(max(size, minArena)), used: arenaStart,
 		live: seg.live, n: seg.n, count: seg.count, epoch: epoch}
 	for at, loc := range seg.locs[:seg.n] {
 		if loc == 0 {
@@ -194,6 +198,14 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 	if n > 0 {
 		// The last segment may be empty and full; then it is gone.
 		if seg := table.ptr[n-1].Load(); seg != nil && seg.n < segmentSize {
+			if seg.n == len(seg.locs) {
+				wider := *seg
+				wider.locs = make([]uint32, min(4*len(seg.locs), segmentSize))
+				wider.epoch = epoch
+				copy(wider.locs, seg.locs)
+				seg = &wider
+				table.ptr[n-1].Store(seg)
+			}
 			seg.n++
 			return uint32(n-1)<<segmentBits | uint32(seg.n-1), true
 		} else if seg != nil {
@@ -207,7 +219,11 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 		table = table.grown()
 		c.segs.Store(table)
 	}
-	seg := &segment{locs: make([]uint32, segmentSize), data: arena(minArena), used: arenaStart, n: 1, epoch: epoch}
+	locs := segmentSize
+	if n == 0 {
+		locs = minLocs
+	}
+	seg := &segment{locs: make([]uint32, locs), data: arena(minArena), used: arenaStart, n: 1, epoch: epoch}
 	table.ptr[n].Store(seg)
 	table.first[n].Store(id)
 	table.n.Store(int32(n + 1))

@@ -13,7 +13,7 @@ import (
 //
 //	magic, version, seed (16 bytes), last identity id, last trait id, sum (16 bytes), number of environments
 //	per environment, by id: id, number of identities, number of keys, keys (empty: deleted),
-//	  blocks until all identities were there: number of records (≤ 1,024), bytes, records in order of their ids
+//	  blocks until all identities were there: number of records (≤ 2,048), bytes, records in order of their ids
 //	end mark
 //
 // Checksums, compression and sections are the enclosing file's business.
@@ -27,8 +27,8 @@ const (
 // ErrReleased: the snapshot was released before it was written.
 var ErrReleased = errors.New("identity: snapshot was released")
 
-// Snapshot is the state frozen at one moment. Taking it costs a pointer per 1,024 identities; while it is held, the
-// first write to each segment clones 4 KB and arenas that are rewritten stay in memory: do not hold it for long.
+// Snapshot is the state frozen at one moment. Taking it costs a pointer per 2,048 identities; while it is held, the
+// first write to each segment clones 8 KB and arenas that are rewritten stay in memory: do not hold it for long.
 type Snapshot struct {
 	seed         [16]byte
 	lastIdentity uint64
@@ -144,7 +144,7 @@ func (sw *snapshotWriter) store(f *frozenStore) {
 	}
 	sw.buf = b
 	for _, seg := range f.segs {
-		for at := range uint32(segmentSize) {
+		for at := range seg.locs {
 			loc := atomic.LoadUint32(&seg.locs[at])
 			if loc == 0 {
 				continue

@@ -203,6 +203,26 @@ func TestApplyOutcomes(t *testing.T) {
 	require.EqualValues(t, 2, create(s, 1, "a").Identity, "ids are not given twice")
 }
 
+func TestRecordHas(t *testing.T) {
+	s := New([16]byte{1})
+	tr := func(kv ...string) (list []TraitOp) {
+		for i := 0; i < len(kv); i += 2 {
+			list = append(list, TraitOp{[]byte(kv[i]), []byte(kv[i+1])})
+		}
+		return list
+	}
+	s.Apply(&Op{Kind: KindUpsert, Environment: 1, Identifier: []byte("a"), Traits: tr("a", "1", "b", "2", "c", "3")}, 1, 1)
+	r, _ := s.Environment(1).Lookup([]byte("a"))
+	for _, same := range [][]TraitOp{nil, tr("a", "1"), tr("a", "1", "b", "2", "c", "3"), tr("c", "3", "a", "1", "b", "2"),
+		tr("x", "null", "b", "2"), tr("c", "3", "x", "", "y", "", "a", "1")} {
+		require.True(t, r.Has(same), "%s", same)
+	}
+	for _, other := range [][]TraitOp{tr("a", "2"), tr("d", "1"), tr("a", "null"), tr("a", "1", "b", "2", "c", "3", "d", "4"),
+		tr("c", "3", "b", "")} {
+		require.False(t, r.Has(other), "%s", other)
+	}
+}
+
 func TestApplyUnchangedAllocatesNothing(t *testing.T) {
 	m := loaded(t, 2000)
 	st := m.s.Environment(1)
