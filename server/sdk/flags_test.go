@@ -172,7 +172,11 @@ func TestFlagsConditional(t *testing.T) {
 }
 
 func TestConsistencyHeaders(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.ReadBudget = 20 * time.Millisecond; c.Node = "n1"; c.Age = func() time.Duration { return 1500 * time.Millisecond } })
+	h := newHouse(t, func(c *Config) {
+		c.ReadBudget = 20 * time.Millisecond
+		c.Node = "n1"
+		c.Age = func() time.Duration { return 1500 * time.Millisecond }
+	})
 	r := h.get("flags/")
 	token := r.header("Flagraft-Index")
 	require.Equal(t, "1500", r.header("Flagraft-Age"))
