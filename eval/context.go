@@ -10,7 +10,7 @@ type Context struct {
 	Segments    []*SegmentContext // in document order, which decides ties and the order of the result
 
 	// raw is the document the context was decoded from; JSONPath properties
-	// may look at any part of it.
+	// may look at any part of it. Without one they see environment and identity.
 	raw []byte
 }
 
