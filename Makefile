@@ -1,0 +1,65 @@
+# flagraft. `make help` lists the targets; each works in a fresh clone.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+export CGO_ENABLED ?= 0
+
+BIN     := bin/flagraft
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+TOOLS   := .tools
+LINT    := $(TOOLS)/golangci-lint
+FUZZ    ?= 10s
+
+.PHONY: help build run cluster test check fmt vet lint generated race bench e2e fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/flagraft
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/flagraft
+
+run: build ## one node on port 8000 with a demo project
+	$(BIN) serve --demo --data-dir data/run
+
+cluster: build ## three nodes on this machine (ports 8000, 8010, 8020) with a demo project
+	./deploy/local-cluster.sh $(BIN)
+
+test: ## the tests that need nothing but Go
+	go test -timeout 10m ./...
+
+check: fmt vet lint generated race ## format, vet, lint, generated files, race detector
+
+fmt:
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not formatted: $$bad"; exit 1; }
+
+vet:
+	go vet ./...
+
+lint: $(LINT)
+	$(LINT) run ./...
+
+# Tools have a modfile of their own: their dependencies must not move ours (docs/adr/0006-dependencies.md).
+$(LINT): .ci/tools.mod
+	go build -modfile=.ci/tools.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+generated: ## go.mod is tidy and generated documents are current
+	go mod tidy -diff
+	go run ./cmd/flagraft docs --check docs
+
+race:
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+bench: build ## flagraft beside a bare handler, in one run
+	go run ./bench/cmd/flagraft-bench -binary $(BIN)
+
+e2e: build ## official clients and faults against real nodes
+	./e2e/run.sh $(BIN)
+
+fuzz: ## every fuzz target for FUZZ (10s) each
+	@go list ./... | while read -r p; do \
+		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) $$p || exit 1; \
+		done; done
+
+clean: ## remove what was built and the local nodes' data
+	rm -rf bin data $(TOOLS)

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Three nodes on this machine, for trying things out: API on ports 8000, 8010 and 8020.
+# Usage: deploy/local-cluster.sh [binary] [data directory]; ctrl-c stops all three.
+set -euo pipefail
+bin=${1:-bin/flagraft} data=${2:-data/cluster}
+email=${FLAGRAFT_ADMIN_EMAIL:-admin@example.com} password=${FLAGRAFT_ADMIN_PASSWORD:-flagraft-Demo-1!}
+pids=()
+stop() { trap - EXIT INT TERM; kill "${pids[@]}" 2>/dev/null || true; wait "${pids[@]}" 2>/dev/null || true; }
+trap stop EXIT INT TERM
+
+mkdir -p "$data"
+for i in 0 1 2; do
+  p=$((8000 + 10 * i))
+  "$bin" serve --data-dir "$data/node$i" \
+    --api-addr ":$p" --cluster-addr "127.0.0.1:$((p + 1))" --gossip-addr "127.0.0.1:$((p + 2))" --management-addr "127.0.0.1:$((p + 3))" \
+    --bootstrap-expect 3 --join 127.0.0.1:8001,127.0.0.1:8011,127.0.0.1:8021 \
+    --admin-email "$email" --admin-password "$password" --demo >"$data/node$i.log" 2>&1 &
+  pids+=($!)
+done
+
+ready() { # whether a management port says 200 on /readyz
+  exec 3<>"/dev/tcp/127.0.0.1/$1" || return 1
+  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+  read -r _ status _ <&3
+  exec 3>&-
+  [ "$status" = 200 ]
+}
+for p in 8003 8013 8023; do
+  for _ in $(seq 150); do
+    { ready $p; } 2>/dev/null && continue 2
+    sleep 0.2
+  done
+  echo "the node with management port $p is not ready; see $data/*.log" >&2
+  exit 1
+done
+
+cat <<TEXT
+Three nodes are ready:
+  http://127.0.0.1:8000   http://127.0.0.1:8010   http://127.0.0.1:8020   (logs: $data/*.log)
+Sign in with $email / $password. API documentation: http://127.0.0.1:8000/api/v1/docs/
+  curl -s http://127.0.0.1:8010/api/v1/auth/login/ -H 'Content-Type: application/json' -d '{"email":"$email","password":"$password"}'
+Kill one (node 1 is process ${pids[1]}) and go on; ctrl-c stops all.
+TEXT
+wait "${pids[@]}"
