@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-memdb"
 
 	"github.com/flagraft/flagraft/cluster/actor"
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // Bounds of one Writer turn. A transaction that alone passes maxTurnBytes makes
@@ -197,17 +198,19 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	now := max(TimeOf(w.clock()), state.Time+1)
 	start, size := time.Now(), 0
 	c := changeset{Seq: state.Seq + 1}
+	named := identitiesNamed{}
 	for _, r := range batch {
 		if n > 0 && (size > maxTurnBytes || time.Since(start) > maxTurnTime) {
 			break
 		}
 		bytes := w.runOne(r, fork, state, now)
-		if n > 0 && size+bytes > maxTurnBytes && r.writes {
+		if n > 0 && r.writes && (size+bytes > maxTurnBytes || named.some(r.tx)) {
 			r.tx.txn.Abort()
 			break // a turn of its own; it runs again there
 		}
 		n++
 		if r.writes {
+			named.add(r.tx)
 			r.tx.txn.Commit() // into the fork: the next transaction sees it
 			c.Writes = append(c.Writes, r.write)
 			size += bytes
@@ -219,6 +222,37 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	}
 	c.Time = now - 1
 	return n, newEntry(KindChangeset, must(encMode.Marshal(&c)))
+}
+
+// identitiesNamed are the identities that the operations of a turn concern. The store does not show a transaction what the ones before it in
+// the turn do to identities, so two that concern the same one never share a turn.
+type identitiesNamed map[identityName]struct{}
+
+type identityName struct {
+	environment, id uint64
+	identifier      string // when id is 0
+}
+
+func nameIdentity(op *identity.Op) identityName {
+	if op.Identity != 0 {
+		return identityName{environment: op.Environment, id: op.Identity}
+	}
+	return identityName{environment: op.Environment, identifier: string(op.Identifier)}
+}
+
+func (named identitiesNamed) some(tx *Tx) bool {
+	for i := range tx.identities {
+		if _, ok := named[nameIdentity(&tx.identities[i])]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (named identitiesNamed) add(tx *Tx) {
+	for i := range tx.identities {
+		named[nameIdentity(&tx.identities[i])] = struct{}{}
+	}
 }
 
 // runOne runs one transaction and leaves its result in r; it returns its size.

@@ -31,6 +31,7 @@ type Ctx struct {
 	Feature      fsm.Feature
 
 	identityOps int
+	late        error
 }
 
 // Env is what handlers may use besides the state. It is shared by all requests.
@@ -47,8 +48,18 @@ type Env struct {
 	Throttle *Throttle
 	// Version is the binary's.
 	Version string
+	// Views are this node's compiled environments, for the operations that evaluate.
+	Views *fsm.Views
+	// Identities writes identity operations of before steps: what a transaction needs to exist.
+	Identities IdentityWriter
 	// Document renders the SDK environment document; nil until the server has set it.
 	Document func(environment uint64) ([]byte, error)
+}
+
+// IdentityWriter commits identity operations: *[fsm.IdentityWriter].
+type IdentityWriter interface {
+	// Write returns once the operations are applied on this node. Results are nil when the answer was lost: the store has the truth.
+	Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error)
 }
 
 // Passwords hashes and verifies passwords: package credential. Both wait for a free place, or for the context.
@@ -140,6 +151,10 @@ func (c *Ctx) Identity(op identity.Op, applied func(identity.Result)) {
 	c.identityOps++
 	c.Tx.Identity(op, applied)
 }
+
+// RefuseLate makes err the answer of a write whose identity operation turned out, when it was applied, to have done nothing: somebody else
+// had taken the identifier meanwhile. It is for the applied function of Identity.
+func (c *Ctx) RefuseLate(err error) { c.late = err }
 
 // WroteIdentities reports whether the answer may still change when the write is applied.
 func (c *Ctx) WroteIdentities() bool { return c.identityOps > 0 }

@@ -144,7 +144,7 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	case t.repeated != nil:
 		return Answer{Response: *t.repeated}, nil
 	}
-	answer := t.ctx.answer(t.out, nil)
+	answer := t.ctx.answer(t.out, t.ctx.late)
 	answer.Written = written
 	if t.ctx.WroteIdentities() {
 		a.completeRemembered(t.ctx, answer.Response)
