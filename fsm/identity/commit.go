@@ -187,7 +187,7 @@ type packer struct {
 }
 
 func (p *packer) add(rec []byte) {
-	if len(p.locs) == segmentSize {
+	if len(p.locs) == segmentSize || len(p.buf) >= closeBytes {
 		p.flush()
 	}
 	if len(p.locs) == 0 {

@@ -3,14 +3,15 @@ package identity
 import (
 	"syscall"
 	"time"
+	"unsafe"
 )
 
-// threadCPU is the CPU time of the calling thread.
+// threadCPU is the CPU time of the calling thread; getrusage only counts whole ticks.
 func threadCPU() time.Duration {
-	const thread = 1 // RUSAGE_THREAD
-	var u syscall.Rusage
-	if err := syscall.Getrusage(thread, &u); err != nil {
+	const clockThreadCPU = 3 // CLOCK_THREAD_CPUTIME_ID
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockThreadCPU, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
 		return 0
 	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(ts.Nano())
 }

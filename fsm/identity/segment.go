@@ -15,6 +15,8 @@ const (
 	arenaStart = 1
 	minArena   = 256
 	minLocs    = 16 // most environments have few identities
+	// closeBytes ends a segment early when its identities are big, so that rewriting it stays quick.
+	closeBytes = 4 << 20
 	// slackDivisor: a rewritten arena has room for 1/5 of its live bytes, so at most a sixth of it is dead or empty.
 	slackDivisor = 5
 )
@@ -138,7 +140,7 @@ func (c *core) put(slot uint32, rec []byte, epoch uint64, snapshots bool) {
 func (c *core) rewrite(i uint32, seg *segment, skip uint32, extra int, epoch uint64) *segment {
 	need := arenaStart + seg.live + extra
 	size := need + need/slackDivisor
-	if full := seg.n >= segmentSize && seg.locs[skip] != 0; !full {
+	if last := int(i) == int(c.segs.Load().n.Load())-1; last && (seg.n < segmentSize || seg.locs[skip] == 0) {
 		size = tailSize(need, seg.n)
 	}
 	fresh := &segment{locs: make([]uint32, len(seg.locs)), data: arena(max(size, minArena)), used: arenaStart,
@@ -186,7 +188,7 @@ func (c *core) remove(slot uint32, epoch uint64, snapshots bool) {
 	seg.count--
 	table := c.segs.Load()
 	table.live[i].Store(int32(seg.count))
-	if seg.count == 0 && seg.n == segmentSize {
+	if seg.count == 0 && int(i) < int(table.n.Load())-1 {
 		table.ptr[i].Store(nil)
 	}
 }
@@ -196,8 +198,7 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 	table := c.segs.Load()
 	n := int(table.n.Load())
 	if n > 0 {
-		// The last segment may be empty and full; then it is gone.
-		if seg := table.ptr[n-1].Load(); seg != nil && seg.n < segmentSize {
+		if seg := table.ptr[n-1].Load(); seg != nil && seg.n < segmentSize && seg.live < closeBytes {
 			if seg.n == len(seg.locs) {
 				wider := *seg
 				wider.locs = make([]uint32, min(4*len(seg.locs), segmentSize))
@@ -208,6 +209,8 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 			}
 			seg.n++
 			return uint32(n-1)<<segmentBits | uint32(seg.n-1), true
+		} else if seg != nil && seg.count == 0 {
+			table.ptr[n-1].Store(nil)
 		} else if seg != nil {
 			c.trim(uint32(n-1), epoch)
 		}

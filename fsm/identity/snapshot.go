@@ -172,7 +172,7 @@ func (sw *snapshotWriter) record(keys *keyTable, whole, body []byte) {
 		}
 		sw.block = appendRecord(sw.block, &r, sw.traits)
 	}
-	if sw.records++; sw.records == segmentSize {
+	if sw.records++; sw.records == segmentSize || len(sw.block) >= closeBytes {
 		sw.endBlock()
 	}
 }

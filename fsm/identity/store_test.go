@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,6 +108,44 @@ func TestMassDeletionPacksTheStore(t *testing.T) {
 	r, ok := st.ByID(res.Identity)
 	require.True(t, ok)
 	require.Equal(t, "new", string(r.Identifier()))
+}
+
+func TestBigIdentitiesCloseSegmentsEarly(t *testing.T) {
+	s := New([16]byte{1})
+	const n = 300
+	op := Op{Kind: KindUpsert, Environment: 1, Traits: []TraitOp{{[]byte("big"), nil}}}
+	for round := range 2 {
+		for i := range n {
+			op.Identifier = fmt.Append(nil, "user-", i)
+			op.Traits[0].Value = AppendString(nil, strings.Repeat(fmt.Sprint(i%10), 50_000+round))
+			require.Equal(t, StatusOK, s.Apply(&op, 1, 1).Status)
+		}
+	}
+	sn := s.Snapshot()
+	defer sn.Release()
+	var b bytes.Buffer
+	_, err := sn.WriteTo(&b)
+	require.NoError(t, err)
+	restored, err := Restore(&b)
+	require.NoError(t, err)
+	for _, st := range []*Store{s.Environment(1), restored.Environment(1)} {
+		require.GreaterOrEqual(t, int(st.core.Load().segs.Load().n.Load()), 3)
+		require.Len(t, st.Page(0, 2*n), n)
+		for i := range n {
+			r, ok := st.Lookup(fmt.Append(nil, "user-", i))
+			require.True(t, ok)
+			byID, ok := st.ByID(uint64(i + 1))
+			require.True(t, ok)
+			require.Equal(t, r.Identifier(), byID.Identifier())
+			v, _, _ := r.Trait("big")
+			require.Len(t, v, 50_003)
+		}
+	}
+	for i := range n {
+		require.Equal(t, StatusOK, restored.Apply(&Op{Kind: KindDelete, Environment: 1, Identity: uint64(i + 1)}, 2, 2).Status)
+	}
+	require.Zero(t, restored.Environment(1).Count())
+	require.EqualValues(t, n+1, create(restored, 1, "again").Identity)
 }
 
 // The same operations in other batches, or with a snapshot between, lead to the same sum.
