@@ -95,7 +95,8 @@ func compileView(s *State, environment uint64, previous *View) *View {
 	if previous == nil {
 		previous = &View{}
 	}
-	v.compile(previous)
+	c := viewCompiler{View: v, previous: previous}
+	c.compile()
 	return v
 }
 
@@ -104,28 +105,41 @@ func AppendIndexToken(dst []byte, epoch string, index uint64) []byte {
 	return strconv.AppendUint(append(append(dst, epoch...), '-'), index, 10)
 }
 
-func (v *View) compile(previous *View) {
+// viewCompiler fills in the served parts of a View.
+type viewCompiler struct {
+	*View
+	previous *View
+	links    map[uint64]*FeatureSegment // of the environment
+	feature  *Feature                   // of the row before: rows come by feature
+}
+
+func (c *viewCompiler) compile() {
+	v := c.View
 	defaults := liveStates(v.State, v.Environment.ID, StateDefault)
 	overrides := liveStates(v.State, v.Environment.ID, StateSegment)
 	v.states = make(map[uint64]*ServedState, len(defaults)+len(overrides))
-	v.segments = make(map[uint64]*servedSegment, len(previous.segments))
+	v.segments = make(map[uint64]*servedSegment, len(c.previous.segments))
+	c.links = make(map[uint64]*FeatureSegment, len(overrides))
+	for link := range FeatureSegmentsByEnvironment.Refs(v.State, v.Environment.ID) {
+		c.links[link.ID] = link
+	}
 
 	slices.SortFunc(defaults, func(a, b *FeatureState) int { return cmp.Compare(a.ID, b.ID) })
 	spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
 	for _, row := range defaults {
-		if s := v.serve(row, nil, previous); s != nil {
+		if s := c.serve(row, nil); s != nil {
 			v.Features = append(v.Features, ServedFeature{Default: s})
 			spec.Features = append(spec.Features, s.Context)
 		}
 	}
 	byContext := make(map[*eval.FeatureContext]*ServedState, len(overrides))
 	for _, row := range overrides {
-		if s := v.serveOverride(row, previous); s != nil {
+		if s := c.serveOverride(row); s != nil {
 			byContext[s.Context] = s
 		}
 	}
-	spec.Segments = v.segmentContexts(previous)
-	v.Engine = eval.Compile(spec, previous.Engine)
+	spec.Segments = v.segmentContexts(c.previous)
+	v.Engine = eval.Compile(spec, c.previous.Engine)
 	for i := range v.Features {
 		ranked := v.Engine.Overrides(i)
 		if len(ranked) == 0 {

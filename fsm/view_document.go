@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/google/uuid"
+
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // appendDocument renders the environment document, members in Flagsmith's order.
@@ -154,7 +156,7 @@ func (s *ServedState) appendDocument(dst []byte) []byte {
 		dst = s.Options[i].Value.AppendJSON(dst)
 		dst = appendUint(dst, `,"id":`, value.Option)
 		dst = appendOptional(append(dst, `,"key":`...), s.Options[i].Key)
-		dst = appendFloat(append(dst, `},"percentage_allocation":`...), value.Percentage)
+		dst = identity.AppendFloat(append(dst, `},"percentage_allocation":`...), value.Percentage)
 		dst = appendUint(dst, `,"id":`, value.ID)
 		dst = appendText(dst, `,"mv_fs_value_uuid":`, value.UUID.String())
 		dst = append(dst, '}')

@@ -3,64 +3,17 @@ package fsm
 import (
 	"strconv"
 	"time"
-	"unicode/utf8"
+
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // JSON as Flagsmith writes it: compact, everything outside printable ASCII
 // escaped, floats as Python's repr.
 
-const hexDigits = "0123456789abcdef"
-
 // httpDate is the layout of Last-Modified; times are in UTC.
 const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
 
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		r, n := rune(c), 1
-		if c >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(s[i:])
-		}
-		dst = appendEscape(dst, r)
-		i += n
-		start = i
-	}
-	return append(append(dst, s[start:]...), '"')
-}
-
-func appendEscape(dst []byte, r rune) []byte {
-	switch r {
-	case '"', '\\':
-		return append(dst, '\\', byte(r))
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
-	}
-	if r >= 0x10000 {
-		r -= 0x10000
-		dst = appendU(dst, 0xd800+r>>10)
-		r = 0xdc00 + r&0x3ff
-	}
-	return appendU(dst, r)
-}
-
-func appendU(dst []byte, r rune) []byte {
-	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
-}
+func appendString(dst []byte, s string) []byte { return identity.AppendString(dst, s) }
 
 func appendOptional(dst []byte, s *string) []byte {
 	if s == nil {
@@ -96,17 +49,5 @@ func appendTime(dst []byte, t Time, zone string) []byte {
 
 // appendSeconds appends a time as Unix seconds with a fraction.
 func appendSeconds(dst []byte, t Time) []byte {
-	return appendFloat(dst, float64(t)/float64(time.Second/time.Microsecond))
-}
-
-// appendFloat appends a float that is neither tiny nor huge as Python prints it.
-func appendFloat(dst []byte, f float64) []byte {
-	n := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
-	for _, c := range dst[n:] {
-		if c == '.' {
-			return dst
-		}
-	}
-	return append(dst, ".0"...)
+	return identity.AppendFloat(dst, float64(t)/float64(time.Second/time.Microsecond))
 }

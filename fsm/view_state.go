@@ -27,17 +27,19 @@ type ServedState struct {
 
 // serve returns the served form of a row, the previous one if nothing it is made
 // of changed; nil when its feature is gone.
-func (v *View) serve(row *FeatureState, segment *FeatureSegment, previous *View) *ServedState {
-	f := Features.Ref(v.State, row.Feature)
-	if f == nil {
-		return nil
+func (c *viewCompiler) serve(row *FeatureState, segment *FeatureSegment) *ServedState {
+	if c.feature == nil || c.feature.ID != row.Feature {
+		if c.feature = Features.Ref(c.State, row.Feature); c.feature == nil {
+			return nil
+		}
 	}
-	s := previous.states[row.ID]
-	if s == nil || s.State != row || s.Feature != f || s.Segment != segment ||
-		s.hidden != v.Environment.HideSensitiveData || !s.sameOptions(v.State) {
-		s = newServedState(v.State, row, f, segment, v.Environment.HideSensitiveData)
+	hidden := c.Environment.HideSensitiveData
+	s := c.previous.states[row.ID]
+	if s == nil || s.State != row || s.Feature != c.feature || s.Segment != segment ||
+		s.hidden != hidden || !s.sameOptions(c.State) {
+		s = newServedState(c.State, row, c.feature, segment, hidden)
 	}
-	v.states[row.ID] = s
+	c.states[row.ID] = s
 	return s
 }
 
@@ -56,21 +58,21 @@ func (s *ServedState) sameOptions(r Reader) bool {
 }
 
 // serveOverride serves a segment override and files it under its segment.
-func (v *View) serveOverride(row *FeatureState, previous *View) *ServedState {
-	link := FeatureSegments.Ref(v.State, row.FeatureSegment)
+func (c *viewCompiler) serveOverride(row *FeatureState) *ServedState {
+	link := c.links[row.FeatureSegment]
 	if link == nil {
 		return nil
 	}
-	g := v.segments[link.Segment]
+	g := c.segments[link.Segment]
 	if g == nil {
-		segment := Segments.Ref(v.State, link.Segment)
+		segment := Segments.Ref(c.State, link.Segment)
 		if segment == nil {
 			return nil
 		}
-		g = newServedSegment(segment, previous.segments[segment.ID])
-		v.segments[segment.ID] = g
+		g = newServedSegment(segment, c.previous.segments[segment.ID])
+		c.segments[segment.ID] = g
 	}
-	s := v.serve(row, link, previous)
+	s := c.serve(row, link)
 	if s != nil {
 		g.overrides = append(g.overrides, s)
 	}

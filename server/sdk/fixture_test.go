@@ -178,3 +178,8 @@ func featureJSON(f fsm.Feature) string {
 	return fmt.Sprintf(`{"id":%d,"name":"%s","created_date":"2026-11-21T12:08:12.026510Z","description":null,"initial_value":null,"default_enabled":false,"type":"%s"}`,
 		f.ID, f.Name, f.Type)
 }
+
+// segmentless adds an enabled feature with a text.
+func (h *house) segmentless(name string) (fsm.Feature, fsm.FeatureState) {
+	return h.feature(fsm.Feature{Name: name}, true, str("v"))
+}

@@ -71,7 +71,9 @@ func (h *house) request(method, uri, body string) func() *fasthttp.RequestCtx {
 	path := []byte("/" + strings.Trim(uri, "/") + "/")
 	var m route.Match
 	return func() *fasthttp.RequestCtx {
+		body := ctx.Response.SwapBody(nil) // a server's connection keeps its buffer
 		ctx.Response.Reset()
+		ctx.Response.SwapBody(body[:0])
 		if !h.table.Lookup(ctx.Method(), path, &m) {
 			panic("no row")
 		}

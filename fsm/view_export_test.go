@@ -1,0 +1,4 @@
+package fsm
+
+// CompileView is compileView for external tests.
+var CompileView = compileView
