@@ -13,7 +13,7 @@
 // new one with a fifth of slack, which is both growth and compaction. The indexes hold slot numbers, which no update
 // changes:
 //
-//   - identifier: extendible hashing over buckets of 64-bit words (6 bits of hash, 26 of slot), keyed hash;
+//   - identifier: extendible hashing over buckets of 64-bit words (38 bits of hash, 26 of slot), keyed hash;
 //   - integer id and creation order: the slots themselves, ids grow with them;
 //   - uuid: a keyed permutation of the integer id, no memory at all;
 //   - identifier order and alias: a copy-on-write B-tree of slots.
