@@ -23,9 +23,9 @@ type outcome struct {
 // still under way. Results may be nil although all was applied.
 func (s *SDK) write(ops []identity.Op, budget time.Duration) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	defer cancel()
 	answer := make(chan outcome, 1)
 	go func() {
-		defer cancel()
 		index, results, err := s.Identities.Write(ctx, ops)
 		answer <- outcome{index, results, err}
 	}()
