@@ -44,7 +44,8 @@ func (p *gatedProposer) Propose(_ context.Context, entry []byte) (uint64, any, e
 		before(p)
 	}
 	p.entries++
-	return p.index + 1, p.apply(entry), nil
+	answer := p.apply(entry)
+	return p.index, answer, nil
 }
 
 func (p *gatedProposer) Barrier(context.Context) error { p.barriers++; return nil }
