@@ -35,6 +35,17 @@ func (n *Node) found(ctx context.Context) {
 	}
 }
 
+// Founded reports whether this node has made the first user since its start.
+func (n *Node) Founded() bool { return n.foundingToken.Load() != nil }
+
+// FoundingToken is the token of the first user, when this node has just made it: for tests and for the example project.
+func (n *Node) FoundingToken() string {
+	if t := n.foundingToken.Load(); t != nil {
+		return *t
+	}
+	return ""
+}
+
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -66,6 +77,7 @@ func (n *Node) foundOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.foundingToken.Store(&token)
 	n.log.Info("first user made", "email", email)
 	if n.settings.Demo {
 		return n.demo(token)

@@ -47,6 +47,8 @@ type Node struct {
 	server     *Server
 	management *management
 
+	foundingToken atomic.Pointer[string] // of the first user, once this node made it
+
 	founding actor.Signal // this node leads: see founding.go
 	founder  *actor.Loop
 	running  atomic.Bool // everything is up
@@ -133,6 +135,7 @@ func (n *Node) adminEnv() *admin.Env {
 	return &admin.Env{
 		Log: n.log, Clock: time.Now, Options: n.settings.Options(), Version: n.build.Version,
 		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(time.Now),
+		Views: n.views, Identities: n.identities,
 	}
 }
 
@@ -156,6 +159,25 @@ func (n *Node) sdk() *sdk.SDK {
 func (n *Node) Ready() bool {
 	return n.running.Load() && !n.stopping.Load() && n.cluster.Ready() && n.fsm.State().Born()
 }
+
+// Update runs a transaction as the system itself, on this node if it leads, and returns when this node's Views show it: for commands and tests
+// in this process.
+func (n *Node) Update(ctx context.Context, run func(*fsm.Tx) error) error {
+	w, err := n.writer.Write(ctx, fsm.Author{}, run)
+	if err != nil {
+		return err
+	}
+	return n.views.Wait(ctx, w.Index, w.Environments...)
+}
+
+// IsLeader reports whether this node leads.
+func (n *Node) IsLeader() bool { return n.cluster.IsLeader() }
+
+// State is the newest applied state.
+func (n *Node) State() *fsm.State { return n.fsm.State() }
+
+// Rows lists the endpoints of the node.
+func (n *Node) Rows() []*route.Row { return n.server.table.Rows() }
 
 // APIAddr is the address the API listens on.
 func (n *Node) APIAddr() string { return n.server.Addr() }

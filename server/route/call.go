@@ -83,7 +83,7 @@ func (c *Call) Again() *Call {
 
 // Param gives a path parameter, percent-decoded, or "".
 func (c *Call) Param(name string) string {
-	for i, n := range c.Row.params() {
+	for i, n := range c.Row.paramNames {
 		if n == name && i < len(c.params) {
 			return c.params[i]
 		}

@@ -148,7 +148,7 @@ func inputSchema(r *Row) *Schema {
 func (g *apiWriter) parameters(r *Row) []omap {
 	s := inputSchema(r)
 	var out []omap
-	for _, name := range r.params() {
+	for _, name := range r.paramNames {
 		schema := omap{{"type", "string"}}
 		for _, f := range s.path {
 			if f.name == name {
@@ -207,7 +207,7 @@ func (g *apiWriter) responses(r *Row) omap {
 	case EnvironmentKey, ServerKey:
 		answers = answers.with("403", ref("responses", "Forbidden"))
 	}
-	if len(r.params()) > 0 {
+	if len(r.paramNames) > 0 {
 		answers = answers.with("404", ref("responses", "NotFound"))
 	}
 	if s.decode {

@@ -121,6 +121,9 @@ func CompileSchema(t reflect.Type) (*Schema, error) {
 	return s, nil
 }
 
+// ReadsBody reports whether the input takes anything from the request body.
+func (s *Schema) ReadsBody() bool { return s != nil && s.decode }
+
 func (s *Schema) addField(c *schemaCompiler, f reflect.StructField) error {
 	if !f.IsExported() {
 		return nil

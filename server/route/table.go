@@ -89,7 +89,7 @@ func (t *Table) add(r *Row, ids map[string]bool) error {
 		return errors.New("unknown method")
 	case !strings.HasPrefix(r.Path, "/"):
 		return errors.New("path does not start with a slash")
-	case len(r.params()) > MaxParams:
+	case len(r.paramNames) > MaxParams:
 		return errors.New("too many path parameters")
 	case r.OperationID == "":
 		return errors.New("no operation id")
@@ -123,7 +123,7 @@ func (r *Row) compile() error {
 	if err != nil {
 		return err
 	}
-	if err := s.checkParams(r.params()); err != nil {
+	if err := s.checkParams(r.paramNames); err != nil {
 		return err
 	}
 	r.schema = s
@@ -131,8 +131,8 @@ func (r *Row) compile() error {
 	return nil
 }
 
-// params lists the parameter names of the row's path, in order.
-func (r *Row) params() []string { return r.paramNames }
+// Params lists the parameter names of the row's path, in order.
+func (r *Row) Params() []string { return r.paramNames }
 
 func pathParams(path string) []string {
 	var names []string
