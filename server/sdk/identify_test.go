@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,24 +192,26 @@ func TestHashKeyWithoutCompositeKey(t *testing.T) {
 	}
 }
 
-// writes counts what reaches the writer, and can fail or hang.
+// writes counts what reaches the writer; broken tells how it fails.
 type writes struct {
 	IdentityWriter
-	n    int
-	err  error
-	hang bool
+	n      atomic.Int64
+	broken atomic.Pointer[error] // hangs when it is errHang
 }
 
+var errHang = errors.New("hangs")
+
 func (w *writes) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
-	w.n++
-	if w.hang {
+	w.n.Add(1)
+	switch err := w.broken.Load(); {
+	case err == nil:
+		return w.IdentityWriter.Write(ctx, ops)
+	case errors.Is(*err, errHang):
 		<-ctx.Done()
 		return 0, nil, ctx.Err()
+	default:
+		return 0, nil, *err
 	}
-	if w.err != nil {
-		return 0, nil, w.err
-	}
-	return w.IdentityWriter.Write(ctx, ops)
 }
 
 func TestWritesOnlyWhenNeeded(t *testing.T) {
@@ -219,19 +223,19 @@ func TestWritesOnlyWhenNeeded(t *testing.T) {
 	})
 	const body = `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":1},{"trait_key":"b","trait_value":"x"}]}`
 	h.post("identities/", body)
-	require.Equal(t, 1, w.n)
+	require.EqualValues(t, 1, w.n.Load())
 	h.post("identities/", body)
 	h.post("identities/", `{"identifier":"bob"}`)
 	h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"b","trait_value":"x"}]}`)
 	h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"c","trait_value":null}]}`)
 	h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":9,"transient":true}]}`)
 	h.get("identities/?identifier=bob")
-	require.Equal(t, 1, w.n)
+	require.EqualValues(t, 1, w.n.Load())
 	h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":1.0}]}`)
-	require.Equal(t, 2, w.n)
+	require.EqualValues(t, 2, w.n.Load())
 	fresh = false
 	h.post("identities/", `{"identifier":"bob"}`)
-	require.Equal(t, 3, w.n)
+	require.EqualValues(t, 3, w.n.Load())
 }
 
 func TestAnswersWithoutALeader(t *testing.T) {
@@ -242,8 +246,8 @@ func TestAnswersWithoutALeader(t *testing.T) {
 	})
 	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
 	h.segment("pro", "plan", "pro", f, str("for pros"))
-	for _, broken := range []writes{{err: errors.New("no leader")}, {hang: true}, {err: fsm.ErrOverloaded}} {
-		w.err, w.hang = broken.err, broken.hang
+	for _, broken := range []error{errors.New("no leader"), errHang, fsm.ErrOverloaded} {
+		w.broken.Store(&broken)
 		r := h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"plan","trait_value":"pro"}]}`)
 		require.Equal(t, 200, r.status)
 		require.Equal(t, "false", r.header("Flagraft-Traits-Persisted"))
@@ -261,7 +265,7 @@ func TestAnswersWithoutALeader(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, 3, h.sdk.Unpersisted())
-	w.err, w.hang = nil, false
+	w.broken.Store(nil)
 	r := h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"plan","trait_value":"pro"}]}`)
 	require.Empty(t, r.header("Flagraft-Traits-Persisted"))
 }
@@ -291,4 +295,35 @@ func TestManyTraits(t *testing.T) {
 	require.Empty(t, one.header("Flagraft-Traits-Persisted"))
 	require.True(t, traits(t, one) == traits(t, two), "another order must answer the same list")
 	require.False(t, strings.Contains(one.body, `"id":null,"trait_key"`), "every trait has its id")
+}
+
+// Posts for one identity from many sides merge; answers never mix.
+func TestConcurrentPosts(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.PersistBudget = time.Minute })
+	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
+	h.segment("pro", "k3", "5", f, str("for k3"))
+	var posters sync.WaitGroup
+	for p := range 8 {
+		posters.Go(func() {
+			for i := range 10 {
+				key := fmt.Sprintf("k%d", p)
+				r := h.post("identities/", fmt.Sprintf(`{"identifier":"one","traits":[{"trait_key":"%s","trait_value":%d}]}`, key, i))
+				if want := fmt.Sprintf(`"trait_key":"%s","trait_value":%d,`, key, i); !strings.Contains(r.body, want) {
+					t.Errorf("%s is not in %s", want, r.body)
+				}
+				own := h.post("identities/", fmt.Sprintf(`{"identifier":"own-%d","traits":[{"trait_key":"k","trait_value":"%s"}]}`, p, strings.Repeat("x", p*i)))
+				if want := fmt.Sprintf(`{"identifier":"own-%d",`, p); !strings.HasPrefix(own.body, want) {
+					t.Errorf("%s does not start with %s", own.body, want)
+				}
+			}
+		})
+	}
+	posters.Wait()
+	rec, ok := h.FSM.State().Identities().Environment(h.env.ID).Lookup([]byte("one"))
+	require.True(t, ok)
+	require.Equal(t, 8, rec.TraitCount())
+	for p := range 8 {
+		value, _, _ := rec.Trait(fmt.Sprint("k", p))
+		require.Equal(t, "9", string(value))
+	}
 }
