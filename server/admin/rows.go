@@ -9,6 +9,10 @@ import (
 // Rows lists every endpoint of the admin API, a line per resource file.
 func Rows() []route.Row {
 	return slices.Concat(
+		userRows(), meRows(), loginRows(),
+		organisationRows(), memberRows(), masterAPIKeyRows(),
+		projectRows(), permissionRows(), myPermissionsRows(),
+		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(),
 		tagRows(),
 	)
 }
