@@ -39,13 +39,25 @@ type View struct {
 
 	states   map[uint64]*ServedState // by feature state
 	segments map[uint64]*servedSegment
-	bodies   viewBodies
+	*onDemand
+}
 
-	// Answers that are worked out on first use; sync.Once as in [Body].
-	sharedOnce sync.Once
+// onDemand is what a View works out when it is first asked, once: sync.Once lets
+// the first caller work while others wait for the same result; a fleet polls at
+// the same moment after a change.
+type onDemand struct {
+	flags    [formats][2]bodySlot // client key, server key
+	document bodySlot
+
+	secondOnce sync.Once
 	shared     bool
-	matchOnce  sync.Once
-	matcher    *eval.Environment
+
+	matcherOnce sync.Once
+	matcher     *eval.Environment
+
+	overriddenOnce sync.Once
+	overridden     []uint64 // identities with overrides, ascending
+	manyOverridden bool     // too many to list
 }
 
 // ServedFeature is one flag of an environment.
@@ -84,7 +96,7 @@ func compileView(s *State, environment uint64, previous *View) *View {
 	if o == nil {
 		return nil
 	}
-	v := &View{Index: s.Index, State: s, Environment: e, Project: p, Organisation: o, HideDisabled: p.HideDisabledFlags}
+	v := &View{Index: s.Index, State: s, Environment: e, Project: p, Organisation: o, HideDisabled: p.HideDisabledFlags, onDemand: &onDemand{}}
 	if e.HideDisabledFlags != nil {
 		v.HideDisabled = *e.HideDisabledFlags
 	}
@@ -98,6 +110,16 @@ func compileView(s *State, environment uint64, previous *View) *View {
 	c := viewCompiler{View: v, previous: previous}
 	c.compile()
 	return v
+}
+
+// moved returns the View for a newer state in which nothing that concerns the
+// environment changed: it keeps everything and lets go of the old state, whose
+// superseded rows and tree nodes would otherwise stay in memory.
+func (v *View) moved(s *State) *View {
+	n := *v
+	n.State, n.Index = s, s.Index
+	n.IndexToken = AppendIndexToken(nil, s.Genesis.Epoch, s.Index)
+	return &n
 }
 
 // AppendIndexToken appends "<epoch>-<index>".

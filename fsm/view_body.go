@@ -15,9 +15,7 @@ type Body struct {
 	// ETag is a quoted strong tag of the content, GzipETag that of Gzip's bytes.
 	ETag, GzipETag []byte
 
-	// once lets the first caller compress while others wait for the same result:
-	// a fleet polls at the same moment after a change.
-	once sync.Once
+	once sync.Once // as in onDemand
 	gzip []byte
 }
 
@@ -39,13 +37,7 @@ func (b *Body) Gzip() []byte {
 	return b.gzip
 }
 
-// viewBodies are the bodies of one View, each rendered on first use.
-type viewBodies struct {
-	flags    [formats][2]bodySlot // client key, server key
-	document bodySlot
-}
-
-// bodySlot renders once; whoever comes meanwhile waits for the result, see [Body].
+// bodySlot renders once; whoever comes meanwhile waits for the result.
 type bodySlot struct {
 	once sync.Once
 	body *Body
@@ -53,9 +45,9 @@ type bodySlot struct {
 
 // FlagsBody returns the body of GET /flags/ for a client or server key.
 func (v *View) FlagsBody(format Format, server bool) *Body {
-	slot := &v.bodies.flags[format][0]
+	slot := &v.flags[format][0]
 	if server {
-		slot = &v.bodies.flags[format][1]
+		slot = &v.flags[format][1]
 	}
 	slot.once.Do(func() { slot.body = newBody(v.appendFlags(nil, format, server)) })
 	return slot.body
@@ -78,7 +70,7 @@ func (v *View) appendFlags(dst []byte, format Format, server bool) []byte {
 
 // DocumentBody returns the environment document.
 func (v *View) DocumentBody() *Body {
-	slot := &v.bodies.document
+	slot := &v.document
 	slot.once.Do(func() { slot.body = newBody(v.appendDocument(nil)) })
 	return slot.body
 }

@@ -86,7 +86,7 @@ func orEmpty(s *string) string {
 // Segments returns an engine over every segment that may match here, overriding
 // or not, by ascending id; it has no features. It is compiled on first use.
 func (v *View) Segments() *eval.Environment {
-	v.matchOnce.Do(func() {
+	v.matcherOnce.Do(func() {
 		spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
 		for row := range SegmentsByProject.Refs(v.State, v.Project.ID) {
 			g := v.segments[row.ID]

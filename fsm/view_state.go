@@ -89,9 +89,10 @@ func (v *View) ServeOverride(row *FeatureState) *ServedState {
 	return newServedState(v.State, row, f, nil, v.Environment.HideSensitiveData)
 }
 
-// IdentityOverrides returns the override rows of an identity, by feature.
+// IdentityOverrides returns the override rows of an identity, by feature. It does
+// not allocate when there are none.
 func (v *View) IdentityOverrides(identity uint64) []*FeatureState {
-	if !v.HasIdentityOverrides || identity == 0 {
+	if identity == 0 || !v.HasIdentityOverrides || !v.mayOverride(identity) {
 		return nil
 	}
 	var rows []*FeatureState
@@ -101,6 +102,27 @@ func (v *View) IdentityOverrides(identity uint64) []*FeatureState {
 		}
 	}
 	return rows
+}
+
+// maxOverridden bounds the identities a View lists as having overrides.
+const maxOverridden = 20_000
+
+// mayOverride spares identities without overrides the look into the tables.
+func (v *View) mayOverride(identity uint64) bool {
+	v.overriddenOnce.Do(func() {
+		for row := range FeatureStatesByEnvironment.Refs(v.State, v.Environment.ID, StateIdentity) {
+			if v.manyOverridden = len(v.overridden) == maxOverridden; v.manyOverridden {
+				return
+			}
+			v.overridden = append(v.overridden, row.Identity)
+		}
+		slices.Sort(v.overridden)
+	})
+	if v.manyOverridden {
+		return true
+	}
+	_, found := slices.BinarySearch(v.overridden, identity)
+	return found
 }
 
 func newServedState(r Reader, row *FeatureState, f *Feature, segment *FeatureSegment, hidden bool) *ServedState {

@@ -205,6 +205,55 @@ func TestViewsUnderWritesAndReaders(t *testing.T) {
 	readers.Wait()
 }
 
+func TestViewMovesOn(t *testing.T) {
+	s := newStage(t, 1, 1)
+	before := s.view(t)
+	body := before.FlagsBody(fsm.FormatCore, false)
+	w := s.Write(t, func(tx *fsm.Tx) error {
+		fsm.Users.Put(tx, fsm.User{Email: "a@example.com"})
+		return nil
+	})
+	require.Same(t, before, s.view(t), "a user concerns no environment")
+	l, _ := s.Views.ByID(s.env.ID)
+	l.Refresh()
+	after := s.view(t)
+	require.Equal(t, w.Index, after.Index)
+	require.NotSame(t, before.State, after.State)
+	require.Same(t, body, after.FlagsBody(fsm.FormatCore, false))
+	s.edit(t, 0, "later")
+	require.Contains(t, string(s.view(t).FlagsBody(fsm.FormatCore, false).Plain), "later")
+}
+
+func TestWaitForADeletedEnvironmentEnds(t *testing.T) {
+	s := newStage(t, 1, 0)
+	l, _ := s.Views.ByID(s.env.ID)
+	done := make(chan error, 1)
+	go func() { done <- l.WaitFor(context.Background(), s.FSM.State().Index+100) }()
+	s.Write(t, func(tx *fsm.Tx) error {
+		fsm.Environments.Delete(tx, s.env.ID)
+		return nil
+	})
+	require.NoError(t, <-done)
+}
+
+func TestIdentityOverridesOfAView(t *testing.T) {
+	s := newStage(t, 2, 0)
+	require.False(t, s.view(t).HasIdentityOverrides)
+	s.Write(t, func(tx *fsm.Tx) error {
+		for _, id := range []uint64{9, 3, 7} {
+			fsm.FeatureStates.Put(tx, fsm.FeatureState{Feature: s.features[id%2].ID, Environment: s.env.ID, Identity: id, Value: text("own")})
+		}
+		fsm.FeatureStates.Put(tx, fsm.FeatureState{Feature: s.features[0].ID, Environment: s.env.ID, Identity: 7, Value: text("own")})
+		fsm.FeatureStates.Put(tx, fsm.FeatureState{Feature: s.features[0].ID, Environment: s.env.ID + 1, Identity: 5, Value: text("elsewhere")})
+		return nil
+	})
+	v := s.view(t)
+	for id, want := range map[uint64]int{0: 0, 3: 1, 5: 0, 7: 2, 8: 0, 9: 1} {
+		require.Len(t, v.IdentityOverrides(id), want, id)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { v.IdentityOverrides(8) }))
+}
+
 func BenchmarkCompileView(b *testing.B) {
 	s := newStage(b, 50, 15)
 	for name, edit := range map[string]func(int){

@@ -6,7 +6,7 @@ import "time"
 // second of updated_at: then Last-Modified cannot tell them apart. The change log
 // knows, on every node alike and after a restart.
 func (v *View) SharesSecond() bool {
-	v.sharedOnce.Do(func() { v.shared = v.sharesSecond() })
+	v.secondOnce.Do(func() { v.shared = v.sharesSecond() })
 	return v.shared
 }
 

@@ -3,6 +3,7 @@ package fsm
 import (
 	"context"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -127,6 +128,7 @@ func (v *Views) rebuild(index uint64) {
 	for id, l := range old.environments {
 		if d.environments[id] == nil {
 			l.loop.Stop()
+			l.reached.Advance(math.MaxUint64) // nobody waits for what is gone
 		}
 	}
 }
@@ -176,21 +178,51 @@ func (l *Live) wait(ctx context.Context, index uint64) error {
 	return l.reached.Wait(ctx, min(index, l.touched.Load()))
 }
 
+// refreshEvery is how often an untouched environment's View moves to the newest
+// state.
+const refreshEvery = time.Minute
+
 func (l *Live) run(ctx context.Context) {
-	for l.signal.Wait(ctx) {
+	tick := time.NewTicker(refreshEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			l.refresh()
+			continue
+		case <-l.signal.C():
+		}
 		start := time.Now()
-		view := compileView(l.views.fsm.State(), l.id, l.view.Load())
-		if view == nil {
-			continue // deleted: the directory drops this actor soon
-		}
-		l.view.Store(view)
-		if f := l.views.onView.Load(); f != nil {
-			(*f)(view)
-		}
-		l.reached.Advance(view.Index)
+		l.compile()
 		select {
 		case <-time.After(time.Since(start)):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// compile publishes the View of the newest state.
+func (l *Live) compile() {
+	view := compileView(l.views.fsm.State(), l.id, l.view.Load())
+	if view == nil {
+		return // deleted: the directory drops this actor soon
+	}
+	l.view.Store(view)
+	if f := l.views.onView.Load(); f != nil {
+		(*f)(view)
+	}
+	l.reached.Advance(view.Index)
+}
+
+// refresh moves the View to the newest state if nothing touched the environment
+// since. An index is announced as applied after who it touched was told, so a
+// state up to there hides no touch.
+func (l *Live) refresh() {
+	view, state := l.view.Load(), l.views.fsm.State()
+	if view == nil || state.Index == view.Index || l.views.fsm.applied.Current() < state.Index || l.touched.Load() > view.Index {
+		return
+	}
+	l.view.Store(view.moved(state))
 }
