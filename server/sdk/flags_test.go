@@ -27,6 +27,7 @@ func TestFlagsShape(t *testing.T) {
 		fmt.Sprintf(`{"id":%d,"feature":%s,"feature_state_value":null,"environment":%d,"identity":null,"feature_segment":null,"enabled":true}`, cs.ID, featureJSON(c), h.env.ID),
 	}, ",")+"]", r.body)
 	require.Equal(t, "application/json", r.header("Content-Type"))
+	require.Equal(t, "GET, HEAD, OPTIONS", r.header("Allow"))
 	require.Equal(t, "1795262892.02651", r.header("X-Flagsmith-Document-Updated-At"))
 	require.Equal(t, "no-cache, private", r.header("Cache-Control"))
 	require.Equal(t, "X-Environment-Key, Accept-Encoding", r.header("Vary"))

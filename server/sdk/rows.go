@@ -61,6 +61,11 @@ func (s *SDK) Rows() []route.Row {
 	return rows
 }
 
+// raw makes a handler that, like the reference, names the allowed methods on
+// every answer.
 func raw(f func(*fasthttp.RequestCtx, *route.Match), in, out any) route.RawHandler {
-	return route.Raw(f, in, out)
+	return route.Raw(func(ctx *fasthttp.RequestCtx, m *route.Match) {
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, m.Allow)
+		f(ctx, m)
+	}, in, out)
 }
