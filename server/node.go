@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type Node struct {
 	founder  *actor.Loop
 	running  atomic.Bool // everything is up
 	stopping atomic.Bool
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // New makes a node that is not running yet.
@@ -188,8 +191,14 @@ func (n *Node) ClusterAddr() string { return n.cluster.Addr() }
 // ManagementAddr is the address of health and metrics, or "".
 func (n *Node) ManagementAddr() string { return n.management.addr() }
 
-// Stop takes the node down: leadership is handed over, running requests end, what waits to be written is written.
+// Stop takes the node down: leadership is handed over, running requests end, what waits to be written is written. Later calls do nothing but
+// wait for the first.
 func (n *Node) Stop(ctx context.Context) error {
+	n.stopOnce.Do(func() { n.stopErr = n.stop(ctx) })
+	return n.stopErr
+}
+
+func (n *Node) stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	var errs []error
 	if n.cluster != nil && n.cluster.IsLeader() {

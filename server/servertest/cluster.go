@@ -1,0 +1,50 @@
+package servertest
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+// Cluster starts several nodes that form a cluster, and returns them with the leader first. All are ready.
+func Cluster(t testing.TB, size int, change ...func(*settings.Settings)) []*Node {
+	t.Helper()
+	addrs := freeAddrs(t, size)
+	nodes := make([]*Node, size)
+	for i := range nodes {
+		nodes[i] = Launch(t, append([]func(*settings.Settings){func(st *settings.Settings) {
+			st.ClusterAddr, st.Join, st.BootstrapExpect, st.ClusterSecret = addrs[i], addrs, size, "secret"
+		}}, change...)...)
+	}
+	for _, n := range nodes {
+		require.Eventually(t, n.Ready, 20*time.Second, 5*time.Millisecond, "a node does not become ready")
+	}
+	require.Eventually(t, func() bool {
+		for i, n := range nodes {
+			if n.IsLeader() && n.Founded() {
+				nodes[0], nodes[i] = nodes[i], nodes[0]
+				return true
+			}
+		}
+		return false
+	}, 20*time.Second, 5*time.Millisecond, "no leader")
+	return nodes
+}
+
+// freeAddrs picks loopback addresses that nobody listens on.
+func freeAddrs(t testing.TB, n int) []string {
+	t.Helper()
+	out := make([]string, n)
+	for i := range out {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		out[i] = fmt.Sprint(l.Addr())
+	}
+	return out
+}
