@@ -14,5 +14,10 @@ func Rows() []route.Row {
 		projectRows(), permissionRows(), myPermissionsRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(),
 		tagRows(),
+		multivariateOptionRows(),
+		featureOwnerRows(),
+		featureRows(),
+		featureStateRows(),
+		environmentFeatureStateRows(),
 	)
 }
