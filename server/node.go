@@ -23,6 +23,9 @@ import (
 // freshness is how lately a node must have heard from the leader to answer an unchanged identity by itself.
 const freshness = 500 * time.Millisecond
 
+// handOver is how long a node that gave its leadership away goes on telling others so.
+const handOver = 250 * time.Millisecond
+
 // Build says which binary this is.
 type Build struct {
 	Version, Commit string
@@ -38,6 +41,7 @@ type Node struct {
 
 	fsm        *fsm.FSM
 	views      *fsm.Views
+	progress   *fsm.Progress // how far the Views of all nodes are
 	cluster    *cluster.Node
 	writer     *fsm.Writer
 	batcher    *fsm.IdentityBatcher
@@ -61,7 +65,7 @@ type Node struct {
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
-	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), founding: actor.NewSignal()}
+	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views), founding: actor.NewSignal()}
 }
 
 // Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
@@ -84,6 +88,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	}
 	n.handleCalls()
 	n.cluster.OnLeadership(n.led)
+	n.views.OnView(func(*fsm.View) { n.cluster.Nudge() })
 	n.founder = actor.Go(n.found)
 	if err := n.server.listen(); err != nil {
 		return err
@@ -100,7 +105,8 @@ func (n *Node) clusterConfig() cluster.Config {
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: st.AdvertiseAPI,
 		Version: n.build.Version, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
-		Logger: n.log, Timing: n.Timing,
+		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
+		Logger:    n.log, Timing: n.Timing,
 	}
 }
 
@@ -204,6 +210,10 @@ func (n *Node) stop(ctx context.Context) error {
 	if n.cluster != nil && n.cluster.IsLeader() {
 		if err := n.cluster.TransferLeadership(ctx); err != nil {
 			n.log.Debug("leadership stays", "error", err)
+		} else {
+			// The others still send writes here until they have heard of the new leader: refuse those for a moment, instead of breaking their
+			// connections, which would leave the outcome unknown.
+			pause(ctx, handOver)
 		}
 	}
 	if n.founder != nil {

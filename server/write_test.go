@@ -113,7 +113,7 @@ func TestThreeNodes(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, leader.Stop(ctx))
-	after := at(follower).Do("POST", tags, map[string]any{"label": "c"})
+	after := at(follower).With("Idempotency-Key", "c").Do("POST", tags, map[string]any{"label": "c"})
 	require.Equal(t, 201, after.Status, after.Raw)
 	require.Equal(t, 3.0, at(other).Object("GET", tags, nil, 200)["count"])
 }
