@@ -17,6 +17,9 @@ func createOverride(c *Ctx, s fsm.FeatureState, base fsm.FeatureValue) fsm.Featu
 	if s.LiveFrom.IsZero() {
 		s.LiveFrom = c.Now()
 	}
+	if s.Identity != 0 {
+		c.holdIdentity(s.Identity)
+	}
 	s = fsm.FeatureStates.Put(c.Tx, s)
 	texts := stateTexts(c, s)
 	d, ok := fsm.FeatureStatesByEnvironment.First(c, s.Environment, fsm.StateDefault, s.Feature)

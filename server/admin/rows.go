@@ -13,11 +13,14 @@ func Rows() []route.Row {
 		organisationRows(), memberRows(), masterAPIKeyRows(),
 		projectRows(), permissionRows(), myPermissionsRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(),
+		auditRows(),
 		tagRows(),
 		multivariateOptionRows(),
 		featureOwnerRows(),
 		featureRows(),
 		featureStateRows(),
 		environmentFeatureStateRows(),
+		identityRows(), identityTraitRows(), identityFeatureStateRows(),
+		edgeIdentityRows(), edgeFeatureStateRows(), edgeByIdentifierRows(),
 	)
 }
