@@ -54,7 +54,8 @@ func TestDocumentShape(t *testing.T) {
 }
 
 func TestDocumentConditional(t *testing.T) {
-	h := newHouse(t)
+	var later time.Duration
+	h := newHouse(t, func(c *Config) { c.Clock = func() time.Time { return time.Now().Add(later) } })
 	h.feature(fsm.Feature{Name: "f"}, true, str("v"))
 	first := h.document()
 	require.Equal(t, 304, h.document("If-None-Match", first.header("ETag")).status)
@@ -84,6 +85,9 @@ func TestDocumentConditional(t *testing.T) {
 	require.Equal(t, 200, h.document("If-Modified-Since", first.header("Last-Modified")).status)
 	require.Equal(t, 200, h.document("If-None-Match", first.header("ETag"), "If-Modified-Since", first.header("Last-Modified")).status)
 	require.Equal(t, 304, h.document("If-None-Match", h.document().header("ETag")).status)
+
+	later = 2 * time.Hour // whoever polls has the newest by now
+	require.Equal(t, 304, h.document("If-Modified-Since", first.header("Last-Modified")).status)
 
 	// And one of a later second: the date is exact again.
 	h.set(func(e *fsm.Environment) { e.UpdatedAt = e.UpdatedAt.Add(2 * time.Second) })

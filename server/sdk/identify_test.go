@@ -40,6 +40,8 @@ func TestIdentifyStory(t *testing.T) {
 	require.Equal(t, `[{"id":null,"trait_key":"age","trait_value":1,"transient":true},{"id":3,"trait_key":"whole","trait_value":2.0,"transient":false},{"id":4,"trait_key":"beta","trait_value":true,"transient":false},{"id":5,"trait_key":"empty","trait_value":"","transient":false},`+
 		`{"id":null,"trait_key":"obj","trait_value":"{'a': [1, True, None]}","transient":false}]`,
 		traits(t, h.post("identities/", `{"identifier":" bob ","traits":[{"trait_key":"obj","trait_value":{"a":[1,true,null]}},{"trait_key":"age","trait_value":1,"transient":true}]}`)))
+	require.Contains(t, traits(t, h.post("identities/", `{"identifier":"eve","traits":[{"trait_key":"t","trait_value":1,"transient":true},{"trait_key":"kept","trait_value":2}]}`)),
+		`"trait_key":"kept","trait_value":2,"transient":false},{"id":null,"trait_key":"t","trait_value":1,"transient":true}]`, "transient ones come last")
 	require.Equal(t, `[{"id":2,"trait_key":"age","trait_value":"thirty","transient":false},{"id":3,"trait_key":"whole","trait_value":2.0,"transient":false},{"id":4,"trait_key":"beta","trait_value":true,"transient":false},{"id":5,"trait_key":"empty","trait_value":"","transient":false},`+
 		`{"id":6,"trait_key":"obj","trait_value":"{'a': [1, True, None]}","transient":false}]`,
 		traits(t, h.get("identities/?identifier=bob")))

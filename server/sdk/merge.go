@@ -21,9 +21,9 @@ type effectiveTrait struct {
 const manyTraits = 64
 
 // merge lays the request's traits over the stored ones: stored keys keep their
-// place and id, new ones follow. It reports whether storing the request's
-// persistent traits would change what is stored. With allTransient nothing of the
-// request is for storing, and a null is no deletion.
+// place and id, new ones follow, then new transient ones. It reports whether
+// storing the request's persistent traits would change what is stored. With
+// allTransient nothing of the request is for storing, and a null is no deletion.
 func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool) {
 	sc.effective = sc.effective[:0]
 	if rec != nil {
@@ -32,37 +32,63 @@ func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool)
 		}
 	}
 	sc.index()
+	transient := 0
 	cursor := 0
 	for i := range sc.in.traits {
 		t := &sc.in.traits[i]
-		transient := t.transient || allTransient
-		if transient && t.value == nil {
+		if allTransient || t.transient {
+			transient++
 			continue
 		}
-		at := sc.find(text(t.key), cursor)
-		if at < 0 {
-			if t.value == nil {
-				continue // nothing to delete
-			}
-			at = sc.add(text(t.key))
-			sc.effective[at].fresh = true
-			changed = changed || !transient
+		changed = sc.lay(t, &cursor) || changed
+	}
+	for i := range sc.in.traits {
+		if transient == 0 {
+			break
 		}
-		cursor = at + 1
-		e := &sc.effective[at]
-		t.repeated = e.fresh && e.value != nil
-		switch {
-		case transient:
-			e.value, e.transient, e.id, e.gone = t.value, true, 0, false
-		case t.value == nil:
-			changed = changed || !e.gone
-			e.gone = true
-		case e.gone || e.transient || !bytes.Equal(e.value, t.value):
-			changed = true
-			e.value, e.transient, e.gone = t.value, false, false
+		if t := &sc.in.traits[i]; allTransient || t.transient {
+			transient--
+			sc.layTransient(t)
 		}
 	}
 	return changed
+}
+
+// lay puts a persistent trait in its place; cursor is where the next is expected.
+func (sc *scratch) lay(t *traitInput, cursor *int) (changed bool) {
+	at := sc.find(text(t.key), *cursor)
+	switch {
+	case at < 0 && t.value == nil:
+		return false // nothing to delete
+	case at < 0:
+		at = sc.add(text(t.key))
+		sc.effective[at].fresh = true
+	}
+	*cursor = at + 1
+	e := &sc.effective[at]
+	t.repeated = e.fresh && e.value != nil
+	switch {
+	case t.value == nil:
+		changed = !e.gone
+		e.gone = true
+	case e.gone || !bytes.Equal(e.value, t.value):
+		changed = true
+		e.value, e.gone = t.value, false
+	}
+	return changed
+}
+
+// layTransient puts a transient trait over what is there; null does nothing.
+func (sc *scratch) layTransient(t *traitInput) {
+	if t.value == nil {
+		return
+	}
+	at := sc.find(text(t.key), len(sc.effective))
+	if at < 0 {
+		at = sc.add(text(t.key))
+	}
+	e := &sc.effective[at]
+	e.value, e.transient, e.id, e.gone = t.value, true, 0, false
 }
 
 // index prepares find for many traits.
