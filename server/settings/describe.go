@@ -1,0 +1,30 @@
+package settings
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Markdown is the page docs/settings.md: every setting with its flag, its
+// variable, its default and what it is for.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("# Settings\n\n" +
+		"Each setting is a flag of `flagraft serve`, an environment variable, and a key of the YAML file named by `--config` (the flag's name). A flag\n" +
+		"beats the variable, which beats the file, which beats the default. Lists are separated by commas. This page is generated:\n" +
+		"`go run ./cmd/flagraft settings > docs/settings.md`.\n\n" +
+		"| flag | variable | default | what |\n|---|---|---|---|\n")
+	Defaults().each(func(f setting) {
+		def := ""
+		if v := fmt.Sprint(f.value.Interface()); f.value.Kind() != reflect.Slice && v != "" && v != "false" {
+			def = "`" + v + "`"
+		}
+		usage := f.usage
+		if len(f.choices) > 0 && !strings.Contains(usage, f.choices[0]) {
+			usage += " (" + strings.Join(f.choices, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", f.name, f.env, def, usage)
+	})
+	return b.String()
+}
