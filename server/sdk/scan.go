@@ -227,16 +227,22 @@ func (p *scanner) string() ([]byte, bool) {
 	p.at++
 	start := p.at
 	for i, c := range p.data[start:] {
-		if c == '"' {
-			p.at = start + i + 1
-			return p.data[start : start+i], true
+		if !ends[c] {
+			continue
 		}
-		if c < ' ' || c > '~' || c == '\\' {
-			return nil, false
-		}
+		p.at = start + i + 1
+		return p.data[start : start+i], c == '"'
 	}
 	return nil, false
 }
+
+// ends marks the bytes that a plain string does not contain.
+var ends = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c < ' ' || c > '~' || c == '"' || c == '\\'
+	}
+	return t
+}()
 
 func (p *scanner) word(w string) bool {
 	if len(p.data)-p.at < len(w) || string(p.data[p.at:p.at+len(w)]) != w {
