@@ -1,0 +1,66 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Result is what a run measured.
+type Result struct {
+	Requests int           // answered
+	Bytes    int64         // of the answers, heads included
+	Elapsed  time.Duration // from the first request to the last answer
+	Latency  *hdrhistogram.Histogram
+
+	Refused     map[int]int // answers by status that is not 2xx
+	Unpersisted int         // answers that say the traits are not stored
+	Unsent      int         // due in an open run, never sent
+	Example     string      // the beginning of one refused answer
+}
+
+func newResult() *Result {
+	return &Result{Latency: hdrhistogram.New(1, int64(2*time.Minute/time.Microsecond), 3), Refused: map[int]int{}}
+}
+
+// PerSecond is the throughput in requests.
+func (r *Result) PerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Requests) / r.Elapsed.Seconds()
+}
+
+// Quantile is a latency, q in percent.
+func (r *Result) Quantile(q float64) time.Duration {
+	return time.Duration(r.Latency.ValueAtQuantile(q)) * time.Microsecond
+}
+
+// Err tells why the figures of the run mean nothing: a fast refusal is no answer.
+func (r *Result) Err() error {
+	var faults []string
+	for _, status := range slices.Sorted(maps.Keys(r.Refused)) {
+		faults = append(faults, fmt.Sprintf("%d answers with status %d", r.Refused[status], status))
+	}
+	if r.Unpersisted > 0 {
+		faults = append(faults, fmt.Sprintf("%d answers whose traits were not stored", r.Unpersisted))
+	}
+	if r.Unsent > 0 {
+		faults = append(faults, fmt.Sprintf("%d requests fell due and were not sent within %s of the end", r.Unsent, grace))
+	}
+	if r.Requests == 0 {
+		faults = append(faults, "no answers")
+	}
+	if faults == nil {
+		return nil
+	}
+	text := "load: " + strings.Join(faults, ", ")
+	if r.Example != "" {
+		text += ": " + r.Example
+	}
+	return fmt.Errorf("%s", text)
+}

@@ -1,0 +1,56 @@
+package probe
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNodes(t *testing.T) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"cluster":{"storage":{"stores":4,"entries":9,"store_nanos":2000000}}}`))
+	})
+	page := "go_memstats_mallocs_total 100\ngo_memstats_alloc_bytes_total 1e3\ngo_gc_cpu_seconds_total 1.5\nother{a=\"b\"} 7\nprocess_resident_memory_bytes 4096\n"
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	addr := strings.TrimPrefix(s.URL, "http://")
+	one := Counters{Stores: 4, StoreTime: 2 * time.Millisecond, Entries: 9, Allocs: 100, AllocBytes: 1000, GC: 1500 * time.Millisecond, RSS: 4096}
+	c, err := Nodes(context.Background(), addr, addr)
+	require.NoError(t, err)
+	require.Equal(t, one.Add(one), c)
+	require.Equal(t, Counters{RSS: 4096}, one.Since(one))
+	page = "go_memstats_mallocs_total 100\n"
+	_, err = Nodes(context.Background(), addr)
+	require.ErrorContains(t, err, "1 of 4")
+}
+
+func TestProcess(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	before, err := CPU(os.Getpid())
+	require.NoError(t, err)
+	for spun := before; spun < before+5*tick; { // until the kernel has seen us work
+		spun, err = CPU(os.Getpid())
+		require.NoError(t, err)
+	}
+	twice, err := CPU(os.Getpid(), os.Getpid())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, twice, 2*(before+5*tick))
+	busy, err := MachineBusy()
+	require.NoError(t, err)
+	require.Positive(t, busy)
+	_, err = Load()
+	require.NoError(t, err)
+	_, err = CPU(-1)
+	require.Error(t, err)
+}

@@ -1,0 +1,100 @@
+package seed
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/bench/load"
+)
+
+type item struct {
+	Identifier string
+	Traits     []struct {
+		Key   string `json:"trait_key"`
+		Value string `json:"trait_value"`
+	}
+}
+
+// read parses a request as a server would and checks that its length is right.
+func read(t *testing.T, source load.Source, body any) *http.Request {
+	t.Helper()
+	in := bufio.NewReader(bytes.NewReader(source(nil)))
+	req, err := http.ReadRequest(in)
+	require.NoError(t, err)
+	require.Equal(t, "key", req.Header.Get("X-Environment-Key"))
+	if body != nil {
+		raw, err := io.ReadAll(req.Body)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, body), "%s", raw)
+	}
+	_, err = in.ReadByte()
+	require.ErrorIs(t, err, io.EOF, "more bytes than Content-Length says")
+	return req
+}
+
+func TestRequests(t *testing.T) {
+	p := Profile{Segments: 3, Conditions: 2, Traits: 4, NewTraits: 2, Identities: 1000}
+	r := p.Requests("key")
+	require.Equal(t, "/api/v1/flags/", read(t, r.Flags(), nil).URL.Path)
+
+	unchanged, changing, fresh := r.Unchanged(1), r.Changing(1), r.New("a-")
+	seen := map[string]bool{}
+	for i := range 50 {
+		var a, b, c item
+		require.Equal(t, "/api/v1/identities/", read(t, unchanged, &a).URL.Path)
+		require.Len(t, a.Traits, 4)
+		read(t, changing, &b)
+		require.Len(t, b.Traits, 5)
+		require.Equal(t, "seen", b.Traits[4].Key)
+		require.Len(t, b.Traits[4].Value, 10)
+		require.False(t, seen[b.Traits[4].Value], "a change must change something")
+		seen[b.Traits[4].Value] = true
+		read(t, fresh, &c)
+		require.Equal(t, string(appendIdentifier(nil, "a-", i)), c.Identifier)
+		require.Len(t, c.Traits, 2)
+	}
+}
+
+// What is posted as unchanged must be what was loaded.
+func TestLoadedIdentitiesAreTheUnchangedOnes(t *testing.T) {
+	p := Profile{Segments: 3, Traits: 4, Identities: 250}
+	r := p.Requests("key")
+	require.Equal(t, 3, r.Loads())
+	source := r.Load()
+	have := map[string]item{}
+	for range r.Loads() {
+		var in struct{ Data []item }
+		require.Equal(t, "/api/v1/bulk-identities/", read(t, source, &in).URL.Path)
+		require.Len(t, in.Data, BulkSize)
+		for _, d := range in.Data {
+			have[d.Identifier] = d
+		}
+	}
+	require.Len(t, have, 300)
+	require.Equal(t, "segment_02_value_01", have["user-000000006"].Traits[1].Value)
+	unchanged := r.Unchanged(7)
+	for range 100 {
+		var d item
+		read(t, unchanged, &d)
+		require.Equal(t, have[d.Identifier], d)
+	}
+}
+
+func TestMany(t *testing.T) {
+	out, err := many(100, func(i int) (int64, error) { return int64(i), nil })
+	require.NoError(t, err)
+	require.EqualValues(t, 99, out[99])
+	var steps atomic.Int64
+	boom := errors.New("boom")
+	_, err = many(100_000, func(int) (int64, error) { steps.Add(1); return 0, boom })
+	require.ErrorIs(t, err, boom)
+	require.LessOrEqual(t, steps.Load(), int64(writers))
+}
