@@ -71,7 +71,7 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 func (s *Server) unmatched(ctx *fasthttp.RequestCtx, m *route.Match) {
 	switch {
 	case m.Allow == "":
-		writeError(ctx, route.NotFoundDetail())
+		unknownPath(ctx)
 	case ctx.IsOptions():
 		ctx.Response.Header.Set("Allow", m.Allow)
 	default:
@@ -82,6 +82,9 @@ func (s *Server) unmatched(ctx *fasthttp.RequestCtx, m *route.Match) {
 // typed serves a typed row by its kind.
 func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
 	ctx := s.ctx
+	if err := acceptable(req); err != nil && m.Row.Kind != route.Local {
+		return route.ErrorResponse(err)
+	}
 	switch m.Row.Kind {
 	case route.Write:
 		return s.write(ctx, req)

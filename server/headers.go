@@ -58,6 +58,7 @@ func newCommonHeaders() *commonHeaders {
 	h.cors.Set("Access-Control-Expose-Headers", corsExposed)
 	fill(&h.preflight)
 	h.preflight.Set("Access-Control-Allow-Origin", "*")
+	h.preflight.Set("Access-Control-Expose-Headers", corsExposed)
 	h.preflight.Set("Access-Control-Allow-Methods", corsMethods)
 	h.preflight.Set("Access-Control-Allow-Headers", corsAllowed)
 	h.preflight.Set("Access-Control-Max-Age", "86400")

@@ -71,7 +71,10 @@ func TestLimits(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	n := servertest.Start(t)
-	plain := n.Client(t).Do("GET", "/api/v1/nowhere/", nil)
+	page := n.Client(t).Do("GET", "/api/v1/nowhere/", nil)
+	require.Equal(t, 404, page.Status)
+	require.Contains(t, page.Raw, "<h1>Not Found</h1>")
+	plain := n.Client(t).With("Accept", "application/json").Do("GET", "/api/v1/nowhere/", nil)
 	require.Equal(t, 404, plain.Status)
 	require.Equal(t, `{"detail":"Not found."}`, plain.Raw)
 	require.Empty(t, plain.Header.Get("Access-Control-Allow-Origin"))
@@ -82,6 +85,11 @@ func TestHeaders(t *testing.T) {
 	} {
 		require.Equal(t, want, plain.Header.Get(name))
 	}
+	xml := n.Admin(t).With("Accept", "application/xml").Do("GET", "/api/v1/projects/1/tags/", nil)
+	require.Equal(t, 406, xml.Status)
+	require.Equal(t, `{"detail":"Could not satisfy the request Accept header."}`, xml.Raw)
+	require.Equal(t, 404, n.Admin(t).Do("GET", "/api/v1/projects/1/tags/?format=xml", nil).Status)
+	require.Equal(t, 403, n.Admin(t).Do("GET", "/api/v1/projects/1/tags/?format=json", nil).Status)
 	cross := n.Client(t).With("Origin", "https://app.example").Do("GET", "/api/v1/flags/", nil)
 	require.Equal(t, "*", cross.Header.Get("Access-Control-Allow-Origin"))
 	require.Contains(t, cross.Header.Get("Access-Control-Expose-Headers"), "X-Flagsmith-Document-Updated-At")

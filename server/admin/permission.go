@@ -208,7 +208,10 @@ func (s Scoped) Feature(ref Ref) route.Permission {
 		if err := s.Check(c.Call); err != nil {
 			return err
 		}
-		id, _ := ref.id(c)
+		id, ok := ref.id(c)
+		if !ok {
+			return route.NotFoundDetail()
+		}
 		f, ok := fsm.Features.Get(c, id)
 		if !ok || f.Project != c.Project.ID {
 			return route.NotFound(fsm.Features.Name())
