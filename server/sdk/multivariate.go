@@ -9,8 +9,10 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// getOptions is GET /flags/{feature_id}/multivariate-options/.
+// getOptions is GET /flags/{feature_id}/multivariate-options/. The reference does
+// not list HEAD for this one.
 func (s *SDK) getOptions(ctx *fasthttp.RequestCtx, m *route.Match) {
+	ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET, OPTIONS")
 	c, ok := s.enter(ctx, fsm.UsageFlags, false)
 	if !ok {
 		return
