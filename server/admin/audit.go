@@ -1,0 +1,163 @@
+package admin
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// auditJSON is a row of the audit log.
+type auditJSON struct {
+	ID                uint64           `json:"id"`
+	CreatedDate       fsm.Time         `json:"created_date"`
+	Log               string           `json:"log"`
+	Author            *userSummary     `json:"author"`
+	Environment       *environmentJSON `json:"environment"`
+	Project           *projectJSON     `json:"project"`
+	RelatedObjectID   *uint64          `json:"related_object_id"`
+	RelatedObjectUUID *uuid.UUID       `json:"related_object_uuid"`
+	RelatedObjectType string           `json:"related_object_type"`
+	IsSystemEvent     bool             `json:"is_system_event"`
+}
+
+// auditDetail is a row alone, with what the change was.
+type auditDetail struct {
+	auditJSON
+	ChangeDetails []fieldChange `json:"change_details"`
+	ChangeType    string        `json:"change_type"`
+}
+
+type auditFilter struct {
+	Project       route.Optional[uint64] `query:"project"`
+	Environments  []uint64               `query:"environments"`
+	IsSystemEvent route.Optional[bool]   `query:"is_system_event"`
+	Search        string                 `query:"search" v:"max=256"`
+}
+
+func (f auditFilter) takes(a *fsm.AuditLog) bool {
+	return (!f.Project.Set || a.Project == f.Project.Value) &&
+		(len(f.Environments) == 0 || slices.Contains(f.Environments, a.Environment)) &&
+		(!f.IsSystemEvent.Set || a.IsSystemEvent == f.IsSystemEvent.Value) &&
+		(f.Search == "" || strings.Contains(strings.ToLower(a.Log), strings.ToLower(f.Search)))
+}
+
+type auditRef struct {
+	ID uint64 `path:"id"`
+}
+
+func auditRows() []route.Row {
+	const (
+		all          = "/api/v1/audit/"
+		organisation = "/api/v1/organisations/{organisation_pk}/audit/"
+		project      = "/api/v1/projects/{project_pk}/audit/"
+	)
+	user := Custom("user", refuseKeys)
+	admin, viewer := OrganisationAdmin(Path("organisation_pk")), ProjectPermission("VIEW_AUDIT_LOG", Path("project_pk"))
+	return []route.Row{
+		{Method: "GET", Path: all, OperationID: "api_v1_audit_list", Tag: "Audit", Summary: "Audit rows of the organisations that the caller administers.",
+			Auth: route.Admin, Permission: user, Handler: read(listAudit)},
+		{Method: "GET", Path: all + "{id}/", OperationID: "api_v1_audit_retrieve", Tag: "Audit", Auth: route.Admin, Permission: user,
+			Handler: read(getAudit)},
+		{Method: "GET", Path: organisation, OperationID: "api_v1_organisations_audit_list", Tag: "Audit", Auth: route.Admin, Permission: admin,
+			Handler: read(listOrganisationAudit)},
+		{Method: "GET", Path: organisation + "{id}/", OperationID: "api_v1_organisations_audit_retrieve", Tag: "Audit", Auth: route.Admin,
+			Permission: admin, Handler: read(getOrganisationAudit)},
+		{Method: "GET", Path: project, OperationID: "api_v1_projects_audit_list", Tag: "Audit", Auth: route.Admin, Permission: viewer,
+			Handler: read(listProjectAudit)},
+		{Method: "GET", Path: project + "{id}/", OperationID: "api_v1_projects_audit_retrieve", Tag: "Audit", Auth: route.Admin, Permission: viewer,
+			Handler: read(getProjectAudit)},
+	}
+}
+
+// refuseKeys: the list over all organisations is about a user.
+func refuseKeys(c *Ctx) error {
+	if c.Principal.Key != nil {
+		return route.PermissionDenied()
+	}
+	return nil
+}
+
+func listAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+	var rows []*fsm.AuditLog
+	for m := range fsm.MembershipsByUser.Refs(c, c.Principal.UserID()) {
+		if m.Role == fsm.RoleAdmin {
+			rows = slices.AppendSeq(rows, fsm.AuditLogsByOrganisation.Refs(c, m.Organisation))
+		}
+	}
+	slices.SortFunc(rows, func(a, b *fsm.AuditLog) int { return int(int64(a.ID) - int64(b.ID)) })
+	return auditPage(c, in, rows)
+}
+
+func getAudit(c *Ctx, in auditRef) (auditDetail, error) {
+	a, ok := fsm.AuditLogs.Get(c, in.ID)
+	return auditAlone(c, a, ok && c.IsOrganisationAdmin(a.Organisation))
+}
+
+func listOrganisationAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+	return auditPage(c, in, slices.Collect(fsm.AuditLogsByOrganisation.Refs(c, c.Organisation.ID)))
+}
+
+func getOrganisationAudit(c *Ctx, in auditRef) (auditDetail, error) {
+	a, ok := fsm.AuditLogs.Get(c, in.ID)
+	return auditAlone(c, a, ok && a.Organisation == c.Organisation.ID)
+}
+
+func listProjectAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+	return auditPage(c, in, slices.Collect(fsm.AuditLogsByProject.Refs(c, c.Project.ID)))
+}
+
+func getProjectAudit(c *Ctx, in auditRef) (auditDetail, error) {
+	a, ok := fsm.AuditLogs.Get(c, in.ID)
+	return auditAlone(c, a, ok && a.Project == c.Project.ID)
+}
+
+// auditPage takes rows by ascending id and shows the newest first.
+func auditPage(c *Ctx, in auditFilter, rows []*fsm.AuditLog) (route.Page[auditJSON], error) {
+	rows = slices.DeleteFunc(rows, func(a *fsm.AuditLog) bool { return !in.takes(a) })
+	slices.Reverse(rows)
+	return paginateSized(c, rows, func(a *fsm.AuditLog) auditJSON { return renderAudit(c, *a) })
+}
+
+func auditAlone(c *Ctx, a fsm.AuditLog, visible bool) (auditDetail, error) {
+	if !visible {
+		return auditDetail{}, route.NotFound(fsm.AuditLogs.Name())
+	}
+	out := auditDetail{auditJSON: renderAudit(c, a)}
+	out.ChangeType, out.ChangeDetails = auditChange(c, a)
+	return out, nil
+}
+
+// renderAudit shows a row with its project and environment as they are, or as they were when they were deleted.
+func renderAudit(c *Ctx, a fsm.AuditLog) auditJSON {
+	out := auditJSON{ID: a.ID, CreatedDate: a.CreatedDate, Log: a.Log, Author: renderUser(c, a.Author), RelatedObjectType: a.RelatedObjectType,
+		IsSystemEvent: a.IsSystemEvent}
+	if a.RelatedObjectID != 0 {
+		out.RelatedObjectID = &a.RelatedObjectID
+	}
+	if a.RelatedObjectUUID != uuid.Nil {
+		out.RelatedObjectUUID = &a.RelatedObjectUUID
+	}
+	if p, ok := firstOf(c, a.Project, fsm.Projects, fsm.DeletedProjects); ok {
+		shown := renderProject(p)
+		out.Project = &shown
+	}
+	if e, ok := firstOf(c, a.Environment, fsm.Environments, fsm.DeletedEnvironments); ok {
+		shown := renderEnvironment(e)
+		out.Environment = &shown
+	}
+	return out
+}
+
+// firstOf gets the row with that id from the first table that has it.
+func firstOf[R any](r fsm.Reader, id uint64, tables ...fsm.Table[R]) (row R, ok bool) {
+	for _, t := range tables {
+		if row, ok = t.Get(r, id); ok {
+			return row, true
+		}
+	}
+	return row, false
+}
