@@ -121,10 +121,7 @@ func listEnvironments(c *Ctx, _ struct {
 }
 
 func createEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, error) {
-	e := fsm.Environment{
-		UUID: c.Tx.NewUUID(), APIKey: credential.NewEnvironmentKey(), Project: c.Project.ID, CreatedDate: c.Now(), AllowClientTraits: true,
-		UseCompositeKeyForHashing: true, UseMVV2Evaluation: true, UseIdentityOverridesInLocal: true,
-	}
+	e := newEnvironment(c.Tx, c.Project.ID)
 	in.apply(&e)
 	if err := environmentFree(c, e); err != nil {
 		return environmentWithMetadata{}, err
@@ -134,6 +131,14 @@ func createEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, er
 		createDefaultState(c.Tx, c.Project, f, e.ID)
 	}
 	return renderEnvironmentWithMetadata(e), nil
+}
+
+// newEnvironment has the defaults of new environments; it is not stored.
+func newEnvironment(tx *fsm.Tx, project uint64) fsm.Environment {
+	return fsm.Environment{
+		UUID: tx.NewUUID(), APIKey: credential.NewEnvironmentKey(), Project: project, CreatedDate: tx.Now(), AllowClientTraits: true,
+		UseCompositeKeyForHashing: true, UseMVV2Evaluation: true, UseIdentityOverridesInLocal: true,
+	}
 }
 
 // putNewEnvironment stores an environment of c.Project with what every new one gets.
