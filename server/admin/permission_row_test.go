@@ -1,0 +1,65 @@
+package admin
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+)
+
+func TestPermissionRows(t *testing.T) {
+	h := newHarness(t)
+	for _, level := range []struct{ path, key string }{
+		{fmt.Sprintf("/api/v1/projects/%d/user-permissions/", h.project.ID), "VIEW_PROJECT"},
+		{environments + "env-key/user-permissions/", "VIEW_ENVIRONMENT"},
+	} {
+		t.Run(level.path, func(t *testing.T) {
+			created := h.post(level.path, fmt.Sprintf(`{"user":%d,"permissions":[%q]}`, h.member.ID, level.key), 201)
+			created.is(fmt.Sprintf(`{"id":%d,"permissions":[%q],"admin":false,"user":%d}`, created.id(), level.key, h.member.ID))
+			detail := fmt.Sprintf("%s%d/", level.path, created.id())
+			item := h.get(level.path, 200).list()[0].(map[string]any)
+			require.Equal(t, "member@example.com", item["user"].(map[string]any)["email"])
+			h.get(detail, 200)
+			h.post(level.path, fmt.Sprintf(`{"user":%d,"permissions":["NOPE"]}`, h.member.ID), 400).
+				is(`{"permissions":["Invalid pk \"NOPE\" - object does not exist."]}`)
+			h.post(level.path, fmt.Sprintf(`{"user":%d}`, h.member.ID), 400)
+			h.post(level.path, `{}`, 400).is(`{"user":["This field is required."]}`)
+			h.post(level.path, fmt.Sprintf(`{"user":%d}`, h.stranger.ID), 400)
+			h.do("member", "POST", level.path, `{}`).must(403)
+			require.Equal(t, true, h.put(detail, fmt.Sprintf(`{"user":%d,"admin":true}`, h.member.ID), 200).object()["admin"])
+			require.Equal(t, []any{}, h.get(detail, 200).object()["permissions"])
+			h.remove(detail, 204)
+			h.get(level.path, 200).is(`[]`)
+		})
+	}
+}
+
+func TestOrganisationPermissionRows(t *testing.T) {
+	h := newHarness(t)
+	path := fmt.Sprintf("/api/v1/organisations/%d/user-permissions/", h.organisation.ID)
+	h.do("member", "GET", path, nil).must(403).is(`{"detail":"User does not have sufficient privileges to perform this action"}`)
+	created := h.post(path, fmt.Sprintf(`{"user":%d,"permissions":["CREATE_PROJECT"]}`, h.member.ID), 201)
+	created.is(fmt.Sprintf(`{"id":%d,"user":%d,"permissions":["CREATE_PROJECT"]}`, created.id(), h.member.ID))
+	require.Len(t, h.get(fmt.Sprintf("%s?user=%d", path, h.member.ID), 200).list(), 1)
+	require.Len(t, h.get(path+"?user=999", 200).list(), 0)
+	h.do("admin", "GET", fmt.Sprintf("%s%d/", path, created.id()), nil).must(405)
+}
+
+func TestGroupPermissionRows(t *testing.T) {
+	h := newHarness(t)
+	var g fsm.Group
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		g = fsm.Groups.Put(tx, fsm.Group{Organisation: h.organisation.ID, Name: "Team"})
+		fsm.GroupMembers.Put(tx, fsm.GroupMember{Group: g.ID, User: h.member.ID})
+		return nil
+	})
+	path := fmt.Sprintf("/api/v1/projects/%d/user-group-permissions/", h.project.ID)
+	h.post(path, `{"group":999}`, 400).is(`{"group":["Invalid pk \"999\" - object does not exist."]}`)
+	h.post(path, fmt.Sprintf(`{"group":%d,"permissions":["VIEW_PROJECT"]}`, g.ID), 201)
+	item := h.get(path, 200).list()[0].(map[string]any)
+	require.Equal(t, "Team", item["group"].(map[string]any)["name"])
+	h.get(fmt.Sprintf("/api/v1/projects/%d/user-permissions/", h.project.ID), 200).is(`[]`)
+	h.do("member", "GET", fmt.Sprintf("/api/v1/projects/%d/", h.project.ID), nil).must(200)
+}
