@@ -31,6 +31,8 @@ const (
 	// viewTimeout bounds the wait for this node's own View of what was written. The write is done by then.
 	viewTimeout = 5 * time.Second
 	retryPause  = 10 * time.Millisecond
+	// writeTimeout bounds one attempt of a write, queues included. Past it the outcome is unknown.
+	writeTimeout = 30 * time.Second
 )
 
 // The texts of 503 answers to writes.
@@ -47,11 +49,11 @@ func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
 	if err != nil {
 		return route.ErrorResponse(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
+	patience, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
 	defer cancel()
 	repeatable := req.Header("Idempotency-Key") != ""
 	for {
-		data, err := s.leader.Call(ctx, callRequest, payload)
+		data, err := s.call(ctx, payload)
 		if err == nil {
 			return s.written(data)
 		}
@@ -65,13 +67,20 @@ func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
 			s.log.Error("write", "path", req.Path, "error", err)
 			return route.ErrorResponse(route.Internal())
 		}
-		if !s.waitLeader(ctx) {
+		if !s.waitLeader(patience) {
 			if unknown {
 				return route.ErrorResponse(route.Unavailable(msgUnknown, 1))
 			}
 			return route.ErrorResponse(route.Unavailable(msgNoLeader, 1))
 		}
 	}
+}
+
+// call has the leader run a request. The time it may take is longer than the patience for a leader: it may stand in a queue there.
+func (s *Server) call(ctx context.Context, payload []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return s.leader.Call(ctx, callRequest, payload)
 }
 
 // waitLeader pauses, then waits for a leader; false when the time is up.

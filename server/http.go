@@ -37,9 +37,12 @@ type Server struct {
 	leader Leader
 	reader reader
 
-	// ctx ends when the server stops.
-	ctx      context.Context
-	cancel   context.CancelFunc
+	// ctx ends when the server has stopped, streams before it waits for running requests: a stream would never end by itself.
+	ctx          context.Context
+	cancel       context.CancelFunc
+	streams      context.Context
+	closeStreams context.CancelFunc
+
 	inFlight atomic.Int64
 	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
 	http     *fasthttp.Server
@@ -80,6 +83,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // stop lets running requests end, for as long as ctx allows.
 func (s *Server) stop(ctx context.Context) error {
+	s.closeStreams()
 	if s.http == nil {
 		return nil
 	}
@@ -133,6 +137,7 @@ func newServer(st *settings.Settings, log *slog.Logger, table *route.Table) *Ser
 	s := &Server{settings: st, log: log, table: table, common: newCommonHeaders(), metrics: newRequestMetrics(table)}
 	s.matches.New = func() any { return new(route.Match) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.streams, s.closeStreams = context.WithCancel(s.ctx)
 	return s
 }
 
