@@ -9,7 +9,8 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// The feature states of one identity: its overrides. edge_feature_state.go shows the same rows by uuid.
+// The feature states of one identity: its overrides, each with its own value; what an identity gets of a multivariate one is in all/.
+// edge_feature_state.go shows the same rows by uuid.
 
 type identityStateList struct {
 	Identity uint64 `path:"identity_pk"`
@@ -71,12 +72,7 @@ func listIdentityStates(c *Ctx, in identityStateQuery) (route.Page[listedState],
 	if err != nil {
 		return route.Page[listedState]{}, err
 	}
-	states := identityOverrides(c, rec.ID(), in.Feature)
-	return paginate(c, states, func(s fsm.FeatureState) listedState {
-		out := c.renderListedState(s)
-		out.Value = renderRaw(c.valueFor(&s, &rec))
-		return out
-	})
+	return paginate(c, identityOverrides(c, rec.ID(), in.Feature), c.renderListedState)
 }
 
 // identityOverrides gives the overrides of an identity by id, of one feature when it is set. Rows that a deleted feature left are no
@@ -116,7 +112,7 @@ func createIdentityState(c *Ctx, in identityStateCreate) (rawState, error) {
 	if err := in.apply(c, &s); err != nil {
 		return rawState{}, err
 	}
-	return c.renderIdentityState(createOverride(c, s, base), &rec), nil
+	return renderRawState(createOverride(c, s, base)), nil
 }
 
 // holdIdentity keeps the write out of a turn in which the identity is deleted: its override would outlive it.
@@ -125,54 +121,49 @@ func (c *Ctx) holdIdentity(id uint64) {
 }
 
 func getIdentityState(c *Ctx, in identityStateRef) (rawState, error) {
-	rec, s, err := findIdentityState(c, in)
-	if err != nil {
-		return rawState{}, err
-	}
-	return c.renderIdentityState(s, &rec), nil
+	s, err := findIdentityState(c, in)
+	return renderRawState(s), err
 }
 
-func findIdentityState(c *Ctx, in identityStateRef) (rec identity.Record, s fsm.FeatureState, err error) {
-	if rec, err = findIdentity(c, in.Identity); err != nil {
-		return rec, s, err
+func findIdentityState(c *Ctx, in identityStateRef) (s fsm.FeatureState, err error) {
+	rec, err := findIdentity(c, in.Identity)
+	if err != nil {
+		return s, err
 	}
 	s, ok := fsm.FeatureStates.Get(c, in.ID)
 	if !ok || s.Identity != rec.ID() {
-		return rec, s, route.NotFound(fsm.FeatureStates.Name())
+		return s, route.NotFound(fsm.FeatureStates.Name())
 	}
-	return rec, s, nil
+	return s, nil
 }
 
 func putIdentityState(c *Ctx, in identityStateUpdate) (rawState, error) {
-	rec, s, err := changeIdentityState(c, in)
-	if err != nil {
-		return rawState{}, err
-	}
-	return c.renderIdentityState(s, &rec), nil
+	s, err := changeIdentityState(c, in)
+	return renderRawState(s), err
 }
 
 func patchIdentityState(c *Ctx, in identityStateUpdate) (shortState, error) {
-	_, s, err := changeIdentityState(c, in)
+	s, err := changeIdentityState(c, in)
 	return shortState{s.Feature, s.Enabled}, err
 }
 
-func changeIdentityState(c *Ctx, in identityStateUpdate) (rec identity.Record, after fsm.FeatureState, err error) {
-	rec, before, err := findIdentityState(c, in.identityStateRef)
+func changeIdentityState(c *Ctx, in identityStateUpdate) (fsm.FeatureState, error) {
+	before, err := findIdentityState(c, in.identityStateRef)
 	if err != nil {
-		return rec, before, err
+		return before, err
 	}
 	if err := sameState(before, in.Feature, in.Environment); err != nil {
-		return rec, before, err
+		return before, err
 	}
-	after = before
+	after := before
 	if err := in.apply(c, &after); err != nil {
-		return rec, before, err
+		return before, err
 	}
-	return rec, updateState(c, before, after), nil
+	return updateState(c, before, after), nil
 }
 
 func deleteIdentityState(c *Ctx, in identityStateRef) (route.Empty, error) {
-	_, s, err := findIdentityState(c, in)
+	s, err := findIdentityState(c, in)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -234,11 +225,4 @@ func copyOverride(tx *fsm.Tx, s, from fsm.FeatureState) fsm.FeatureState {
 		return fsm.MultivariateValue{ID: tx.NextMultivariateValueID(), UUID: tx.NewUUID(), Option: v.Option, Percentage: v.Percentage}
 	})
 	return s
-}
-
-// renderIdentityState shows the value that the identity gets: of a multivariate feature that of its option.
-func (c *Ctx) renderIdentityState(s fsm.FeatureState, rec *identity.Record) rawState {
-	out := renderRawState(s)
-	out.Value = renderRaw(c.valueFor(&s, rec))
-	return out
 }

@@ -120,7 +120,7 @@ func TestMultivariateOverride(t *testing.T) {
 	path, _ := h.newIdentity("alice")
 	created := h.post(path+"featurestates/", map[string]any{"feature": mv.ID, "enabled": true, "multivariate_feature_state_values": []any{
 		map[string]any{"multivariate_feature_option": o[1], "percentage_allocation": 100}}}, 201)
-	require.Contains(t, created.Raw, `"feature_state_value":"green","multivariate_feature_state_values":[{"id":3,"multivariate_feature_option":2,"percentage_allocation":100.0}]`)
+	require.Contains(t, created.Raw, `"feature_state_value":null,"multivariate_feature_state_values":[{"id":3,"multivariate_feature_option":2,"percentage_allocation":100.0}]`)
 	require.Empty(t, h.booked(), "an override like the default is not booked")
 	require.Contains(t, h.get(path+"featurestates/all/", 200).Raw, `"enabled":true,"feature_state_value":"green","overridden_by":"IDENTITY","segment":null,`+
 		`"multivariate_feature_state_values":[{"multivariate_feature_option":{"value":"green"},"percentage_allocation":100.0}]`)
