@@ -80,7 +80,25 @@ func Start(ctx context.Context, binary, dir string, n int, extra ...string) (*Cl
 			return nil, err
 		}
 	}
+	if err := c.Nodes[0].waitFounded(ctx); err != nil {
+		c.Stop()
+		return nil, err
+	}
 	return c, nil
+}
+
+// waitFounded waits for the first superuser: a new leader makes it right after the
+// nodes became ready.
+func (n *Node) waitFounded(ctx context.Context) error {
+	for {
+		_, err := n.Client().Login(ctx)
+		if err == nil {
+			return nil
+		}
+		if stop := pause(ctx, 20*time.Millisecond); stop != nil {
+			return fmt.Errorf("no first user: %w: %w", stop, err)
+		}
+	}
 }
 
 // Stop kills every process of the cluster.

@@ -1,0 +1,117 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/seed"
+	"github.com/flagraft/flagraft/e2e/nodes"
+)
+
+type bench struct {
+	Config
+	report  *Report
+	written int64 // items sent by the scenarios
+	fresh   int   // makes prefixes of new identities
+}
+
+// Run measures everything and returns the report. An answer that is not 2xx, or that
+// says its traits are not stored, ends it with an error.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	b := &bench{Config: c, report: newReport(c)}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(c.Dir, "bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	for _, part := range []struct {
+		name string
+		run  func(context.Context, string) error
+	}{{"one", b.oneNode}, {"three", b.threeNodes}} {
+		sub := filepath.Join(dir, part.name)
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			return nil, err
+		}
+		if err := part.run(ctx, sub); err != nil {
+			return nil, withLogs(err, sub)
+		}
+	}
+	b.report.finish()
+	return b.report, nil
+}
+
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.Progress, format+"\n", args...) }
+
+// wants reports whether a scenario was asked for.
+func (b *bench) wants(names ...string) bool {
+	for _, name := range names {
+		if strings.Contains(name, b.Only) {
+			return true
+		}
+	}
+	return false
+}
+
+// withLogs adds the end of what the nodes printed.
+func withLogs(err error, dir string) error {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, f := range files {
+		if text, readErr := os.ReadFile(f); readErr == nil && !errors.Is(err, context.Canceled) {
+			err = fmt.Errorf("%w\n%s: %s", err, filepath.Base(f), text[max(0, len(text)-1000):])
+		}
+	}
+	return err
+}
+
+// start starts a cluster and fills it.
+func (b *bench) start(ctx context.Context, dir string, n int) (*nodes.Cluster, *nodes.Project, error) {
+	ready, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c, err := nodes.Start(ready, b.Binary, dir, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	begin := time.Now()
+	p, err := b.Profile.Project(ctx, c.Nodes[0].Client(), "bench")
+	if err != nil {
+		c.Stop()
+		return nil, nil, err
+	}
+	b.say("%d node(s) filled with the project in %s", n, time.Since(begin).Round(time.Millisecond))
+	return c, p, nil
+}
+
+// fill loads the profile's identities.
+func (b *bench) fill(ctx context.Context, s side, r seed.Requests) error {
+	g, err := load.Dial(16, s.addrs...)
+	if err != nil {
+		return err
+	}
+	result, err := g.Run(ctx, load.Options{Source: r.Load(), Count: r.Loads()})
+	if err == nil {
+		err = result.Err()
+	}
+	if err = errors.Join(err, g.Close()); err != nil {
+		return fmt.Errorf("load identities: %w", err)
+	}
+	b.say("%d identities loaded in %s", b.Profile.Identities, result.Elapsed.Round(time.Millisecond))
+	return nil
+}
+
+// prefix is that of identities nobody has made yet.
+func (b *bench) prefix() string {
+	b.fresh++
+	return fmt.Sprintf("new-%03d-", b.fresh)
+}

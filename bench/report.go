@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"io"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/flagraft/flagraft/bench/probe"
+	"github.com/flagraft/flagraft/bench/seed"
+)
+
+// Report is everything one run found.
+type Report struct {
+	Date         time.Time    `json:"date"`
+	Command      string       `json:"command"`
+	Commit       string       `json:"commit"` // of the measured binary
+	Go           string       `json:"go"`
+	Processor    string       `json:"processor"`
+	Cores        int          `json:"cores"`
+	LoadBefore   float64      `json:"load_before"`
+	LoadAfter    float64      `json:"load_after"`
+	Quick        bool         `json:"quick"`
+	Seconds      float64      `json:"seconds"` // of one run
+	Runs         int          `json:"runs"`
+	Profile      seed.Profile `json:"profile"`
+	Acknowledged int64        `json:"acknowledged"` // new identities, found on all nodes afterwards
+
+	Scenarios []*Scenario `json:"scenarios"`
+	Targets   []Target    `json:"targets"`
+}
+
+func newReport(c Config) *Report {
+	r := &Report{
+		Date: time.Now().UTC(), Command: c.Command, Commit: "unknown", Processor: probe.Processor(), Cores: runtime.NumCPU(),
+		Quick: c.Quick, Seconds: c.Duration.Seconds(), Runs: c.Runs, Profile: c.Profile,
+	}
+	r.LoadBefore, _ = probe.Load()
+	if info, err := buildinfo.ReadFile(c.Binary); err == nil {
+		r.Go = info.GoVersion
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				r.Commit = s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				r.Commit += " with local changes"
+			}
+		}
+	}
+	return r
+}
+
+func (r *Report) add(s *Scenario) *Scenario {
+	r.Scenarios = append(r.Scenarios, s)
+	return s
+}
+
+func (r *Report) finish() {
+	r.LoadAfter, _ = probe.Load()
+	r.Targets = targets(r)
+}
+
+// JSON writes the report with every sample.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Missed are the targets that were not met.
+func (r *Report) Missed() (missed []Target) {
+	return slices.DeleteFunc(slices.Clone(r.Targets), func(t Target) bool { return t.Met })
+}
+
+// find returns the scenarios of a name.
+func (r *Report) find(name string) (found []*Scenario) {
+	for _, s := range r.Scenarios {
+		if s.Name == name && len(s.Flagraft) > 0 {
+			found = append(found, s)
+		}
+	}
+	return found
+}

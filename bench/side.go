@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/probe"
+	"github.com/flagraft/flagraft/e2e/nodes"
+)
+
+// side is a server, or a cluster of them, that is measured.
+type side struct {
+	name       string
+	addrs      []string
+	pids       []int
+	management []string // none: the floor has no counters
+}
+
+func sideOf(c *nodes.Cluster) side {
+	s := side{name: "flagraft"}
+	for _, n := range c.Nodes {
+		s.addrs = append(s.addrs, n.API)
+		s.pids = append(s.pids, n.PID())
+		s.management = append(s.management, n.Management)
+	}
+	return s
+}
+
+// Sample is one run of one side.
+type Sample struct {
+	Requests  int     `json:"requests"`
+	PerSecond float64 `json:"per_second"` // items: requests, or identities in bulk
+	CPU       float64 `json:"cpu_us"`     // microseconds of the servers' user and system time per item
+	P50       float64 `json:"p50_ms"`
+	P99       float64 `json:"p99_ms"`
+	P999      float64 `json:"p999_ms"`
+	Max       float64 `json:"max_ms"`
+
+	Allocs     float64 `json:"allocs"`      // objects per item, whatever allocated them
+	AllocBytes float64 `json:"alloc_bytes"` // per item
+	GCShare    float64 `json:"gc_share"`    // of the servers' CPU time
+
+	StoreMillis     float64 `json:"store_ms"`          // mean StoreLogs of all nodes
+	EntriesPerStore float64 `json:"entries_per_store"` // log entries per fsync
+	StoresPerSecond float64 `json:"stores_per_second"` // of all nodes
+
+	ServerCores    float64 `json:"server_cores"`
+	GeneratorCores float64 `json:"generator_cores"`
+	OtherCores     float64 `json:"other_cores"` // used by everybody else on the machine
+	Load           float64 `json:"load"`        // of the last minute
+	RSS            float64 `json:"rss_mb"`      // of all nodes
+}
+
+// reading is everything read before and after a run.
+type reading struct {
+	servers, own, machine time.Duration
+	counters              probe.Counters
+}
+
+func (s *side) read(ctx context.Context) (r reading, err error) {
+	if r.counters, err = probe.Nodes(ctx, s.management...); err != nil {
+		return r, err
+	}
+	if r.servers, err = probe.CPU(s.pids...); err != nil {
+		return r, err
+	}
+	if r.own, err = probe.CPU(os.Getpid()); err != nil {
+		return r, err
+	}
+	r.machine, err = probe.MachineBusy()
+	return r, err
+}
+
+// measure runs the load once. items is how many items a request carries.
+func (s *side) measure(ctx context.Context, g *load.Generator, o load.Options, items int) (Sample, error) {
+	before, err := s.read(ctx)
+	if err != nil {
+		return Sample{}, err
+	}
+	start := time.Now()
+	result, err := g.Run(ctx, o)
+	wall := time.Since(start)
+	if err == nil {
+		err = result.Err()
+	}
+	if err != nil {
+		return Sample{}, fmt.Errorf("%s: %w", s.name, err)
+	}
+	after, err := s.read(ctx)
+	if err != nil {
+		return Sample{}, err
+	}
+	return sampleOf(before, after, result, wall, items)
+}
+
+func sampleOf(before, after reading, r *load.Result, wall time.Duration, items int) (Sample, error) {
+	n := float64(r.Requests * items)
+	cpu := after.servers - before.servers
+	own, machine := after.own-before.own, after.machine-before.machine
+	c := after.counters.Since(before.counters)
+	ms := func(q float64) float64 { return float64(r.Quantile(q)) / 1e6 }
+	s := Sample{
+		Requests: r.Requests, PerSecond: r.PerSecond() * float64(items), CPU: float64(cpu) / 1e3 / n,
+		P50: ms(50), P99: ms(99), P999: ms(99.9), Max: ms(100),
+		Allocs: float64(c.Allocs) / n, AllocBytes: float64(c.AllocBytes) / n, RSS: float64(c.RSS) / 1e6,
+		ServerCores: cpu.Seconds() / wall.Seconds(), GeneratorCores: own.Seconds() / wall.Seconds(),
+		OtherCores: max(0, (machine-cpu-own).Seconds()/wall.Seconds()),
+	}
+	if cpu > 0 {
+		s.GCShare = float64(c.GC) / float64(cpu)
+	}
+	if c.Stores > 0 {
+		s.StoreMillis = float64(c.StoreTime) / 1e6 / float64(c.Stores)
+		s.EntriesPerStore = float64(c.Entries) / float64(c.Stores)
+		s.StoresPerSecond = float64(c.Stores) / wall.Seconds()
+	}
+	var err error
+	s.Load, err = probe.Load()
+	return s, err
+}

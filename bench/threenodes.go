@@ -1,0 +1,60 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/seed"
+	"github.com/flagraft/flagraft/e2e/nodes"
+)
+
+// threeNodes measures new identities in a cluster: an answer means that a majority
+// has the identity on disk and the node that answers has applied it. Connections are
+// spread over all nodes.
+func (b *bench) threeNodes(ctx context.Context, dir string) error {
+	if !b.wants(nameNew, nameBulk) {
+		return nil
+	}
+	cluster, project, err := b.start(ctx, dir, 3)
+	if err != nil {
+		return err
+	}
+	defer cluster.Stop()
+	trio := sideOf(cluster)
+	requests := b.Profile.Requests(project.EnvironmentKey)
+	before := b.written
+	if b.wants(nameNew) {
+		single := func() load.Source { return requests.New(b.prefix()) }
+		if err := b.writing(ctx, nameNew, "POST /identities/, new identities", &trio, 1, b.Writers, single); err != nil {
+			return err
+		}
+	}
+	if b.wants(nameBulk) {
+		bulk := func() load.Source { return requests.Bulk(b.prefix()) }
+		if err := b.writing(ctx, nameBulk, "POST /bulk-identities/, new identities, 100 a request", &trio, seed.BulkSize, b.Bulk, bulk); err != nil {
+			return err
+		}
+	}
+	return b.verify(ctx, cluster, project, b.written-before)
+}
+
+// verify asks every node whether what was acknowledged is there.
+func (b *bench) verify(ctx context.Context, c *nodes.Cluster, p *nodes.Project, want int64) error {
+	for i, n := range c.Nodes {
+		admin := *p.Admin
+		admin.Base = n.Client().Base
+		a, err := admin.Must(ctx, "GET", "/api/v1/environments/"+p.EnvironmentKey+"/identities/?page_size=1", nil, 200)
+		if err != nil {
+			return fmt.Errorf("count identities: %w", err)
+		}
+		count, _ := a.Get("count").(json.Number)
+		if have, err := count.Int64(); err != nil || have != want {
+			return fmt.Errorf("node %d has %s identities, %d were acknowledged", i, count, want)
+		}
+	}
+	b.say("all three nodes have the %d identities that were acknowledged", want)
+	b.report.Acknowledged = want
+	return nil
+}
