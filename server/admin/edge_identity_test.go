@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -132,4 +134,24 @@ func TestDeletingAnEdgeIdentityIsBooked(t *testing.T) {
 		"Feature override deleted for feature 'flag' and identity 'alice'",
 	}, h.booked())
 	require.Zero(t, fsm.FeatureStatesByEnvironment.Count(h.node.FSM.State(), h.environment.ID, fsm.StateIdentity))
+}
+
+// FuzzEdgeKey reads keys as clients may mangle them: each is either refused or comes back from its own encoding.
+func FuzzEdgeKey(f *testing.F) {
+	f.Add("")
+	f.Add("eyJpZGVudGlmaWVyIjoiYSJ9")
+	f.Add("e30=")
+	f.Add("%%")
+	f.Fuzz(func(t *testing.T, text string) {
+		key, err := parseEdgeKey(text)
+		if err != nil || key == nil {
+			require.Equal(t, text == "", err == nil)
+			return
+		}
+		raw, err := json.Marshal(key)
+		require.NoError(t, err)
+		again, err := parseEdgeKey(base64.URLEncoding.EncodeToString(raw))
+		require.NoError(t, err)
+		require.Equal(t, key, again)
+	})
 }
