@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,23 @@ func TestDocumentation(t *testing.T) {
 	spec := c.Do("GET", "/api/v1/swagger.json", nil)
 	require.Equal(t, "application/vnd.oai.openapi+json", spec.Header.Get("Content-Type"))
 	require.Contains(t, spec.Raw, `"openapi":"3.1.0"`)
+	var doc struct {
+		Paths      map[string]map[string]any
+		Components map[string]map[string]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(spec.Raw), &doc))
+	shown := 0
+	for _, r := range n.Rows() {
+		if !r.Hidden {
+			shown++
+			require.Contains(t, doc.Paths[r.Path], strings.ToLower(r.Method), r.Path)
+		}
+	}
+	require.Greater(t, shown, 10)
+	for _, ref := range regexp.MustCompile(`"#/components/(\w+)/([^"]+)"`).FindAllStringSubmatch(spec.Raw, -1) {
+		require.Contains(t, doc.Components[ref[1]], ref[2], "dangling reference")
+		require.Regexp(t, `^[A-Za-z0-9._-]+$`, ref[2])
+	}
 	yaml := c.Do("GET", "/api/v1/swagger.yaml", nil)
 	require.Equal(t, "application/vnd.oai.openapi; charset=utf-8", yaml.Header.Get("Content-Type"))
 	require.True(t, strings.HasPrefix(yaml.Raw, "openapi: 3.1.0\n"))

@@ -40,7 +40,8 @@ func (p proposer) Verify(ctx context.Context) error {
 
 // clusterReads is the cluster node as reads use it.
 type clusterReads struct {
-	node *cluster.Node
+	node  *cluster.Node
+	since time.Time // when the node started
 }
 
 // ReadIndex implements Reads.
@@ -51,8 +52,15 @@ func (r clusterReads) Age() time.Duration {
 	if r.node.IsLeader() {
 		return 0
 	}
-	return time.Since(r.node.LastContact())
+	contact := r.node.LastContact()
+	if contact.IsZero() {
+		contact = r.since // nothing was heard since the start
+	}
+	return time.Since(contact)
 }
+
+// reads is the node's cluster as reads use it.
+func (n *Node) reads() clusterReads { return clusterReads{n.cluster, n.started} }
 
 // sendIdentities carries a batch of identity operations to the leader. A batch is numbered by its node, so it may always be sent again.
 func (n *Node) sendIdentities(ctx context.Context, batch []byte) (answer []byte, retry bool, err error) {

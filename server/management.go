@@ -148,7 +148,7 @@ func (m *management) status(w http.ResponseWriter, r *http.Request) {
 	}
 	state := n.fsm.State()
 	s := nodeStatus{Version: n.build.Version, API: n.APIAddr(), Ready: n.Ready(), Leads: n.cluster.IsLeader(), Epoch: state.Genesis.Epoch, Index: state.Index,
-		AgeMS: clusterReads{n.cluster}.Age().Milliseconds(), StateTime: state.Time.Std(), Cluster: n.cluster.Status()}
+		AgeMS: n.reads().Age().Milliseconds(), StateTime: state.Time.Std(), Cluster: n.cluster.Status()}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })
 	if r.URL.Query().Has("hash") {
 		s.Index, s.StateHash = state.Index, state.Hash()
@@ -184,7 +184,7 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_leader", func() float64 { return flag(n.cluster.IsLeader()) })
 	gauge("flagraft_applied_index", func() float64 { return float64(n.fsm.State().Index) })
 	gauge("flagraft_commit_index", func() float64 { return float64(n.cluster.CommitIndex()) })
-	gauge("flagraft_age_seconds", func() float64 { return clusterReads{n.cluster}.Age().Seconds() })
+	gauge("flagraft_age_seconds", func() float64 { return n.reads().Age().Seconds() })
 	gauge("flagraft_writer_waiting", func() float64 { return float64(n.writer.Waiting()) })
 	gauge("flagraft_identity_writes_waiting", func() float64 { return float64(n.identities.Waiting()) })
 	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,7 @@ type Node struct {
 
 	founding actor.Signal // this node leads: see founding.go
 	founder  *actor.Loop
+	started  time.Time
 	running  atomic.Bool // everything is up
 	stopping atomic.Bool
 	stopOnce sync.Once
@@ -70,6 +72,7 @@ func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 
 // Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
 func (n *Node) Start(ctx context.Context) (err error) {
+	n.started = time.Now()
 	n.log.Info("starting", n.settings.Attributes()...)
 	defer func() {
 		if err != nil {
@@ -102,7 +105,7 @@ func (n *Node) clusterConfig() cluster.Config {
 	st := n.settings
 	return cluster.Config{
 		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
-		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: st.AdvertiseAPI,
+		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
 		Version: n.build.Version, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
@@ -133,7 +136,7 @@ func (n *Node) assemble() error {
 	n.server = newServer(n.settings, n.log, table)
 	n.server.node = n.cluster.ID()
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
-	n.server.reader.fsm, n.server.reader.reads = n.fsm, clusterReads{n.cluster}
+	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api = n.api
 	n.management.observe(n)
@@ -144,8 +147,22 @@ func (n *Node) adminEnv() *admin.Env {
 	return &admin.Env{
 		Log: n.log, Clock: time.Now, Options: n.settings.Options(), Version: n.build.Version,
 		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(time.Now),
-		Views: n.views, Identities: n.identities,
+		Views: n.views, Identities: n.identities, Document: n.document,
 	}
+}
+
+// document is the environment document as of now: of a View that shows everything this node has applied.
+func (n *Node) document(environment uint64) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(n.server.ctx, readTimeout)
+	defer cancel()
+	if n.views.Wait(ctx, n.fsm.State().Index, environment) != nil {
+		return nil, route.Unavailable("The environment is still being compiled.", 1)
+	}
+	live, ok := n.views.ByID(environment)
+	if !ok || live.View() == nil {
+		return nil, route.NotFound(fsm.Environments.Name())
+	}
+	return live.View().DocumentBody().Plain, nil
 }
 
 func (n *Node) sdk() *sdk.SDK {
@@ -158,7 +175,7 @@ func (n *Node) sdk() *sdk.SDK {
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		Ready:     n.cluster.Ready,
 		ReadIndex: n.cluster.ReadIndex,
-		Age:       clusterReads{n.cluster}.Age,
+		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
 		Format:    format,
 	})

@@ -50,6 +50,7 @@ func TestWriteAndRead(t *testing.T) {
 	require.Equal(t, 204, c.Do("DELETE", one, nil).Status)
 	require.Equal(t, `{"detail":"No Tag matches the given query."}`, c.Do("GET", one, nil).Raw)
 	require.Equal(t, 403, c.Do("GET", "/api/v1/projects/99/tags/", nil).Status)
+	require.Equal(t, "environment", c.Object("GET", "/api/v1/environments/environment/document", nil, 200)["api_key"])
 }
 
 func TestIdempotencyKey(t *testing.T) {
