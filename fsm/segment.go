@@ -40,3 +40,7 @@ var (
 	SegmentsByProject = Segments.index("project", func(s *Segment, k Key) (Key, bool) { return k.Uint(s.Project), true })
 	SegmentsByUUID    = Segments.index("uuid", func(s *Segment, k Key) (Key, bool) { return k.UUID(s.UUID), true })
 )
+
+// NextSegmentID takes the next id of a [Segment] without a row: each update of a
+// segment uses one up for the revision that Flagsmith's audit log names.
+func (tx *Tx) NextSegmentID() uint64 { return tx.NextID(Segments.def) }

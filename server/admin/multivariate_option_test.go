@@ -1,0 +1,69 @@
+package admin
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+)
+
+func TestMultivariateOptions(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"mv","initial_value":"blue"}`)
+	target := fmt.Sprintf("%s%d/mv-options/", h.features(), f)
+	n := len(h.audits(0))
+	r := h.post(target, fmt.Sprintf(`{"type":"unicode","string_value":"yellow","default_percentage_allocation":60,"feature":%d,"key":"yellow-key"}`, f), 201)
+	o, _ := fsm.MultivariateOptions.Get(h.node.FSM.State(), 1)
+	require.Equal(t, fmt.Sprintf(`{"id":1,"uuid":%q,"type":"unicode","integer_value":null,"string_value":"yellow","boolean_value":null,`+
+		`"default_percentage_allocation":60.0,"key":"yellow-key","feature":%d}`, o.UUID, f), r.Raw)
+	require.Equal(t, []string{fmt.Sprintf("FEATURE %d Multivariate option added to feature 'mv'.", f), fmt.Sprintf("FEATURE %d Flag / Remote Config updated: mv", f)}, h.audits(n))
+	require.Equal(t, r.Raw, h.get(target+"1/", 200).Raw)
+	s, _ := fsm.FeatureStates.Get(h.node.FSM.State(), 1)
+	require.Equal(t, 60.0, s.Multivariate[0].Percentage)
+	for body, want := range map[string]string{
+		`{"string_value":"x","default_percentage_allocation":50,"feature":1}`:                     `{"default_percentage_allocation":["Invalid percentage allocation"]}`,
+		`{"string_value":"x","default_percentage_allocation":10}`:                                 `{"feature":["This field is required."]}`,
+		`{"string_value":"x","feature":1}`:                                                        `{"default_percentage_allocation":["Invalid percentage allocation"]}`,
+		`{"string_value":"x","default_percentage_allocation":-1,"feature":1}`:                     `{"default_percentage_allocation":["Ensure this value is greater than or equal to 0."]}`,
+		`{"string_value":"x","default_percentage_allocation":1,"feature":1,"key":"yellow-key"}`:   `{"key":["Multivariate option with this key already exists for the feature."]}`,
+		`{"string_value":"x","default_percentage_allocation":1,"feature":1,"key":"control"}`:      `{"key":["\"control\" is a reserved variant key."]}`,
+		`{"type":"float","string_value":"x","default_percentage_allocation":1,"feature":1}`:       `{"type":["\"float\" is not a valid choice."]}`,
+		`{"type":"int","integer_value":2147483648,"default_percentage_allocation":1,"feature":1}`: `{"integer_value":["Ensure this value is less than or equal to 2147483647."]}`,
+	} {
+		h.post(target, body, 400).is(want)
+	}
+	r = h.put(target+"1/", `{"type":"unicode","string_value":"yellower","default_percentage_allocation":5,"feature":1}`, 200)
+	require.Contains(t, r.Raw, `"string_value":"yellower","boolean_value":null,"default_percentage_allocation":5.0,"key":"yellow-key"`)
+	before := h.movedOn()
+	h.patch(target+"1/", `{"string_value":"yellowest"}`, 200)
+	require.Greater(t, h.movedOn(), before)
+
+	// Its default share is small now, but the environment has given away 60.
+	h.post(target, `{"string_value":"x","default_percentage_allocation":50,"feature":1}`, 400).is(`{"default_percentage_allocation":["Invalid percentage allocation"]}`)
+	h.post(target, `{"string_value":"x","default_percentage_allocation":40,"feature":1}`, 201)
+	n = len(h.audits(0))
+	h.remove(target+"1/", 204)
+	h.remove(target+"1/", 404).is(`{"detail":"No MultivariateFeatureOption matches the given query."}`)
+	h.remove(target+"2/", 204)
+	require.Equal(t, []string{
+		fmt.Sprintf("FEATURE %d Multivariate option removed from feature 'mv'.", f),
+		fmt.Sprintf("FEATURE %d Multivariate option removed from feature 'mv'.", f),
+		fmt.Sprintf("FEATURE %d Flag / Remote Config updated: mv", f),
+	}, h.audits(n))
+	s, _ = fsm.FeatureStates.Get(h.node.FSM.State(), 1)
+	require.Empty(t, s.Multivariate)
+}
+
+func TestMultivariateOptionPermissions(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"mv","multivariate_options":[{"string_value":"a"}]}`)
+	target := fmt.Sprintf("%s%d/mv-options/", h.features(), f)
+	h.get(fmt.Sprintf("%s99/mv-options/", h.features()), 404).is(`{"detail":"No Feature matches the given query."}`)
+	h.do("member", "GET", target, nil).must(403)
+	h.grant(fsm.LevelProject, 1, "VIEW_PROJECT", "CREATE_FEATURE")
+	h.do("member", "GET", target, nil).must(200)
+	h.do("member", "GET", target+"1/", nil).must(403)
+	h.do("member", "PATCH", target+"1/", `{"string_value":"b"}`).must(200)
+}
