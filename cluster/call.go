@@ -18,6 +18,7 @@ const (
 	kindJoin        uint8 = 244
 	kindReadIndex   uint8 = 245
 	kindHeartbeat   uint8 = 246
+	kindTerm        uint8 = 247
 )
 
 // Handle registers the handler for calls of a kind (0 to 239); nil removes it.
@@ -92,6 +93,7 @@ func (n *Node) addressOf(nodeID string) string {
 func (n *Node) handleInternal() {
 	n.handle(kindReadIndex, n.serveReadIndex)
 	n.handle(kindHeartbeat, message(n.serveHeartbeat))
+	n.handle(kindTerm, message(n.serveTerm))
 	n.handle(kindHello, message(n.serveHello))
 	n.handle(kindPledge, message(n.servePledge))
 	n.handle(kindRelease, message(n.serveRelease))

@@ -27,8 +27,11 @@ func (n *Node) startRaft() error {
 	conf.SnapshotThreshold = 1 << 62     // runMaintenance decides, by bytes
 	conf.SnapshotInterval = time.Hour
 	conf.NoLegacyTelemetry = true
+	started := make(chan struct{})
+	defer close(started)
 	n.wire = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: n.mux.raft, MaxPool: 3, Timeout: 10 * time.Second, Logger: newRaftLogger(n.log),
+		ServerAddressProvider: namedAddresses{started, n.servers},
 	})
 	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, serialTransport{n.wire})
 	if err != nil {

@@ -166,7 +166,7 @@ func TestAnotherSecretIsRefused(t *testing.T) {
 		_, err := askAddr[helloMessage](t.Context(), stranger.node, first.node.Addr(), kindHello, helloMessage{})
 		require.ErrorIs(t, err, ErrUnavailable)
 		require.ErrorIs(t, err, errHandshake)
-		_, err = stranger.node.mux.dial(t.Context(), first.node.Addr(), purposeRaft)
+		_, err = stranger.node.mux.dial(t.Context(), first.node.Addr(), purposeRaft, first.node.ID())
 		require.ErrorIs(t, err, errHandshake)
 		require.Len(t, first.node.Members(), 1)
 	}
@@ -307,6 +307,23 @@ func TestCutOffLeaderAnswersNoRead(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotLeader)
 }
 
+// A leader that was superseded without noticing, as after a pause, answers no read.
+func TestSupersededLeaderAnswersNoRead(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, nil)
+	leader := leaderOf(t, members...)
+	term := leader.node.LeaderTerm()
+	require.NoError(t, leader.node.confirmTerm(patient(t), term))
+	err := leader.node.confirmTerm(patient(t), term-1)
+	require.ErrorIs(t, err, ErrNotLeader)
+	for _, m := range followersOf(leader, members...) {
+		m.crash()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, leader.node.confirmTerm(ctx, term), ErrNotLeader)
+}
+
 func TestLeaderDiesAndNothingIsLost(t *testing.T) {
 	t.Parallel()
 	members := startTrio(t, nil)
@@ -338,27 +355,34 @@ func TestLeaderDiesAndNothingIsLost(t *testing.T) {
 func TestFollowerThatMissedASnapshotCatchesUp(t *testing.T) {
 	t.Parallel()
 	members := startTrio(t, func(_ int, c *Config) { c.TrailingBytes = 1 })
-	leader := leaderOf(t, members...)
-	behind := followersOf(leader, members...)[0]
+	behind := followersOf(leaderOf(t, members...), members...)[0]
 	behind.crash()
 	var index uint64
 	for i := range 700 {
-		index = leader.propose(fmt.Sprint(i)).Index
+		applied, err := leaderOf(t, members...).node.Propose(patient(t), fmt.Append(nil, i))
+		if err == nil {
+			index = applied.Index
+		}
 	}
-	require.NoError(t, leader.node.Snapshot())
-	first, err := leader.node.store.FirstIndex()
-	require.NoError(t, err)
-	require.Greater(t, first, uint64(50))
+	for _, m := range followersOf(behind, members...) {
+		m.fsm.wait(t, index)
+		eventually(t, func() bool { return m.node.Snapshot() == nil })
+		first, err := m.node.store.FirstIndex()
+		require.NoError(t, err)
+		require.Greater(t, first, uint64(50))
+	}
 	behind.start()
 	waitReady(t, behind)
 	behind.fsm.wait(t, index)
-	require.Equal(t, leader.fsm.all(), behind.fsm.all())
 	require.GreaterOrEqual(t, behind.node.AppliedIndex(), index)
-	index = leader.propose("after").Index
+	index = proposeAnywhere(t, "after", members...).Index
 	behind.fsm.wait(t, index)
+	other := followersOf(behind, members...)[0]
+	other.fsm.wait(t, index)
+	require.Equal(t, other.fsm.all(), behind.fsm.all())
 	behind.crash()
 	behind.start()
-	require.Equal(t, leader.fsm.all()[:len(behind.fsm.all())], behind.fsm.all())
+	require.Equal(t, other.fsm.all()[:len(behind.fsm.all())], behind.fsm.all())
 }
 
 func TestOrderlyStopHandsLeadershipOver(t *testing.T) {
@@ -480,7 +504,7 @@ func TestHeartbeatOfANewerTermStoresNothingUnderIt(t *testing.T) {
 		waitReady(t, m)
 		m.propose("before")
 		term := m.node.LeaderTerm()
-		conn, err := (&mux{nodeID: "stranger", timeout: time.Second}).dial(t.Context(), m.node.Addr(), purposeRaft)
+		conn, err := (&mux{nodeID: "stranger", timeout: time.Second}).dial(t.Context(), m.node.Addr(), purposeRaft, m.node.ID())
 		require.NoError(t, err)
 		rogue := raft.NewNetworkTransportWithLogger(&fixedStream{conn, make(chan struct{})}, 1, time.Second, newRaftLogger(testLog()))
 		const foreign = 1000

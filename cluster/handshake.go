@@ -13,13 +13,17 @@ import (
 
 // Every connection to the cluster port begins with a preface from the dialer,
 //
-//	magic "FRC1" | purpose | has secret (0, 1) | nonce (32) | id length | node id
+//	magic "FRC1" | purpose | has secret (0, 1) | nonce (32) | id length | target length | node id | target id
 //
 // and a verdict byte from the listener. With a secret, the verdict is followed
 // by the listener's nonce; then the dialer proves the secret, and only after
 // that the listener does (so it is no oracle for strangers):
 //
-//	proof = HMAC-SHA256(key, role | purpose | dialer's nonce | listener's nonce | node id)
+//	proof = HMAC-SHA256(key, role | purpose | dialer's nonce | listener's nonce | ids)
+//
+// Raft names the node it means. A node that lost its disk comes back under a
+// new id, maybe at the old address; Raft's messages do not say whom they are
+// for, and it would take the votes and the log of the node that it was.
 //
 // The proof authenticates who connects; it does not encrypt what follows. TLS
 // goes around the connection, in mux.secure and mux.dial, when it comes.
@@ -27,7 +31,7 @@ const (
 	prefaceMagic = "FRC1"
 	nonceSize    = 32
 	maxIDSize    = 255
-	prefaceFixed = len(prefaceMagic) + 1 + 1 + nonceSize + 1
+	prefaceFixed = len(prefaceMagic) + 1 + 1 + nonceSize + 2
 )
 
 // Purposes of a connection.
@@ -42,6 +46,7 @@ const (
 	verdictNeedSecret
 	verdictNoSecret
 	verdictRefused
+	verdictOtherNode
 )
 
 var errHandshake = errors.New("cluster: handshake failed")
@@ -71,7 +76,8 @@ type preface struct {
 	purpose   byte
 	hasSecret bool
 	nonce     [nonceSize]byte
-	nodeID    string
+	nodeID    string // of the dialer
+	target    string // whom the dialer means; "" = whoever listens
 }
 
 func (p preface) encode() []byte {
@@ -82,8 +88,9 @@ func (p preface) encode() []byte {
 		out[len(out)-1] = 1
 	}
 	out = append(out, p.nonce[:]...)
-	out = append(out, byte(len(p.nodeID)))
-	return append(out, p.nodeID...)
+	out = append(out, byte(len(p.nodeID)), byte(len(p.target)))
+	out = append(out, p.nodeID...)
+	return append(out, p.target...)
 }
 
 func readPreface(r io.Reader) (preface, error) {
@@ -98,11 +105,12 @@ func readPreface(r io.Reader) (preface, error) {
 	}
 	p.purpose, p.hasSecret = rest[0], rest[1] == 1
 	copy(p.nonce[:], rest[2:])
-	id := make([]byte, rest[2+nonceSize])
-	if _, err := io.ReadFull(r, id); err != nil {
+	idSize, targetSize := int(rest[2+nonceSize]), int(rest[3+nonceSize])
+	ids := make([]byte, idSize+targetSize)
+	if _, err := io.ReadFull(r, ids); err != nil {
 		return p, fmt.Errorf("%w: %v", errHandshake, err)
 	}
-	p.nodeID = string(id)
+	p.nodeID, p.target = string(ids[:idSize]), string(ids[idSize:])
 	if p.purpose != purposeRaft && p.purpose != purposeCall {
 		return p, fmt.Errorf("%w: unknown purpose %d", errHandshake, p.purpose)
 	}
@@ -115,14 +123,15 @@ func (p preface) proof(key []byte, role string, listener []byte) []byte {
 	mac.Write([]byte{0, p.purpose})
 	mac.Write(p.nonce[:])
 	mac.Write(listener)
-	mac.Write([]byte(p.nodeID))
+	mac.Write([]byte{byte(len(p.nodeID))})
+	mac.Write([]byte(p.nodeID + p.target))
 	return mac.Sum(nil)
 }
 
 // introduce is the dialer's side.
-func introduce(c net.Conn, key []byte, purpose byte, nodeID string) error {
-	p := preface{purpose: purpose, hasSecret: key != nil, nodeID: nodeID}
-	if len(nodeID) > maxIDSize {
+func introduce(c net.Conn, key []byte, purpose byte, nodeID, target string) error {
+	p := preface{purpose: purpose, hasSecret: key != nil, nodeID: nodeID, target: target}
+	if max(len(nodeID), len(target)) > maxIDSize {
 		return fmt.Errorf("%w: node id too long", errHandshake)
 	}
 	rand.Read(p.nonce[:])
@@ -167,13 +176,15 @@ func readVerdict(r io.Reader) error {
 		return fmt.Errorf("%w: the peer asks for a cluster secret, this node has none", errHandshake)
 	case verdictNoSecret:
 		return fmt.Errorf("%w: this node has a cluster secret, the peer has none", errHandshake)
+	case verdictOtherNode:
+		return fmt.Errorf("%w: another node listens there now", errHandshake)
 	default:
 		return fmt.Errorf("%w: the peer refused this node's cluster secret", errHandshake)
 	}
 }
 
 // admit is the listener's side.
-func admit(c net.Conn, key []byte) (preface, error) {
+func admit(c net.Conn, key []byte, self string) (preface, error) {
 	p, err := readPreface(c)
 	if err != nil {
 		return p, err
@@ -184,10 +195,12 @@ func admit(c net.Conn, key []byte) (preface, error) {
 		verdict = verdictNeedSecret
 	case key == nil && p.hasSecret:
 		verdict = verdictNoSecret
+	case p.target != self && (p.target != "" || p.purpose == purposeRaft):
+		verdict = verdictOtherNode
 	}
 	if verdict != verdictOK {
 		c.Write([]byte{verdict})
-		return p, fmt.Errorf("%w: only one side has a cluster secret", errHandshake)
+		return p, fmt.Errorf("%w: only one side has a cluster secret, or node %q was meant", errHandshake, p.target)
 	}
 	if key == nil {
 		_, err := c.Write([]byte{verdictOK})

@@ -3,8 +3,10 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,7 +76,7 @@ func (m *mux) handle(c net.Conn) {
 		}
 	}()
 	c.SetDeadline(time.Now().Add(m.timeout))
-	p, err := admit(c, m.key)
+	p, err := admit(c, m.key, m.nodeID)
 	if err != nil {
 		m.log.Warn("connection refused", "peer", c.RemoteAddr().String(), "error", err)
 		return
@@ -88,8 +90,9 @@ func (m *mux) handle(c net.Conn) {
 	}
 }
 
-// dial connects to addr for a purpose and authenticates both sides.
-func (m *mux) dial(ctx context.Context, addr string, purpose byte) (net.Conn, error) {
+// dial connects to addr for a purpose and authenticates both sides. target is
+// the id of the node that has to answer; "" = any.
+func (m *mux) dial(ctx context.Context, addr string, purpose byte, target string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	var d net.Dialer
@@ -100,7 +103,7 @@ func (m *mux) dial(ctx context.Context, addr string, purpose byte) (net.Conn, er
 	deadline, _ := ctx.Deadline()
 	c.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { c.Close() })
-	err = introduce(c, m.key, purpose, m.nodeID)
+	err = introduce(c, m.key, purpose, m.nodeID, target)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -179,11 +182,15 @@ func (r *raftLayer) Accept() (net.Conn, error) {
 	}
 }
 
-// Dial connects to a peer's Raft.
+// Dial connects to a peer's Raft. The address is a namedAddress.
 func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.mux.ctx, timeout)
 	defer cancel()
-	return r.mux.dial(ctx, string(addr), purposeRaft)
+	id, host, ok := strings.Cut(string(addr), "@")
+	if !ok {
+		return nil, fmt.Errorf("%w: %s names no node", errHandshake, addr)
+	}
+	return r.mux.dial(ctx, host, purposeRaft, id)
 }
 
 // Close makes Accept fail; the port itself is the mux's.
@@ -194,6 +201,24 @@ func (r *raftLayer) Close() error {
 
 // Addr is the advertised address: Raft tells it to peers.
 func (r *raftLayer) Addr() net.Addr { return r.addr }
+
+// namedAddresses turns a server id into "id@host:port", so that Dial, which
+// Raft tells an address only, knows whom it is for (raft.ServerAddressProvider).
+type namedAddresses struct {
+	started <-chan struct{} // closed once servers may be called
+	servers func() []raft.Server
+}
+
+// ServerAddr looks the id up in the Raft configuration.
+func (a namedAddresses) ServerAddr(id raft.ServerID) (raft.ServerAddress, error) {
+	<-a.started
+	for _, s := range a.servers() {
+		if s.ID == id {
+			return raft.ServerAddress(id) + "@" + s.Address, nil
+		}
+	}
+	return "", fmt.Errorf("%w: node %s is not in the configuration", ErrUnavailable, id)
+}
 
 type advertisedAddr string
 
@@ -209,6 +234,12 @@ type serialTransport struct{ *raft.NetworkTransport }
 
 // SetHeartbeatHandler takes no shortcut.
 func (serialTransport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// EncodePeer gives the plain address: what travels in Raft's messages is for
+// everybody, not for dialing with namedAddresses.
+func (serialTransport) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte {
+	return []byte(addr)
+}
 
 // pause waits for d or for ctx; it tells whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {

@@ -151,7 +151,7 @@ func (n *Node) listen() error {
 	}
 	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.id, n.cfg.Timing.Dial, n.log)
 	n.caller = newCaller(func(ctx context.Context, addr string) (net.Conn, error) {
-		return n.mux.dial(ctx, addr, purposeCall)
+		return n.mux.dial(ctx, addr, purposeCall, "")
 	}, n.cfg.MaxEntryBytes)
 	n.callee = &callee{leading: n.IsLeader, limit: n.cfg.MaxEntryBytes, log: n.log}
 	return nil

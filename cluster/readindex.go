@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/flagraft/flagraft/cluster/actor"
 )
 
@@ -87,20 +89,85 @@ func (n *Node) confirmRound(requests []readRequest) {
 	answerAll(requests, index, err)
 }
 
-// confirmedIndex takes the commit index, then confirms with a quorum that this
-// node still leads in the same term. Both matter: Raft checks neither the own
-// term's first commit (IsLeader does) nor the term itself.
+// confirmedIndex takes the commit index, then makes sure that nobody else can
+// have led, and acknowledged a write, before it did.
 func (n *Node) confirmedIndex() (uint64, error) {
-	term := n.LeaderTerm()
+	term := n.LeaderTerm() // not 0: an entry of this term is committed and applied
 	if term == 0 {
 		return 0, ErrNotLeader
 	}
 	commit := n.raft.CommitIndex()
-	if err := n.await(n.mux.ctx, n.raft.VerifyLeader().Error); err != nil {
-		return 0, fmt.Errorf("%w: %v", ErrNotLeader, err)
-	}
-	if n.LeaderTerm() != term {
-		return 0, ErrNotLeader
+	ctx, cancel := context.WithTimeout(n.mux.ctx, n.cfg.Timing.Election)
+	defer cancel()
+	if err := n.confirmTerm(ctx, term); err != nil {
+		return 0, err
 	}
 	return n.commandIndex(commit), nil
+}
+
+// confirmTerm returns nil when a majority of the voters, asked now, is in no
+// newer term. A leader of a newer term needs a majority that moved to its term
+// first, and terms only grow, so none can have been elected before now.
+//
+// Raft's own VerifyLeader counts the answer to any heartbeat, also to one that
+// was sent before the question: a leader that was paused, and superseded
+// meanwhile, finds such answers in its buffers when it wakes. It also waits
+// behind the followers' log writes; this does not.
+func (n *Node) confirmTerm(ctx context.Context, term uint64) error {
+	var others []raft.Server
+	needed := 0 // votes beside this node's own
+	self := 0
+	for _, s := range n.servers() {
+		switch {
+		case s.Suffrage != raft.Voter:
+		case string(s.ID) == n.id:
+			self = 1
+		default:
+			others = append(others, s)
+		}
+	}
+	needed = (len(others)+self)/2 + 1 - self
+	votes := make(chan termReply, len(others))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for _, s := range others {
+		go func() {
+			reply, err := askAddr[termReply](ctx, n, string(s.Address), kindTerm, struct{}{})
+			if err != nil || reply.ID != string(s.ID) {
+				reply = termReply{}
+			}
+			votes <- reply
+		}()
+	}
+	for range others {
+		if needed <= 0 {
+			break
+		}
+		select {
+		case v := <-votes:
+			if v.Term > term {
+				return fmt.Errorf("%w: node %s is in term %d already", ErrNotLeader, v.ID, v.Term)
+			}
+			if v.ID != "" {
+				needed--
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no majority confirmed it", ErrNotLeader)
+		}
+	}
+	if needed > 0 || n.LeaderTerm() != term {
+		return fmt.Errorf("%w: no majority confirmed it", ErrNotLeader)
+	}
+	return nil
+}
+
+type termReply struct {
+	ID   string `cbor:"id"`
+	Term uint64 `cbor:"term"`
+}
+
+// serveTerm tells the term that this node is in. Raft raises it before it
+// votes, so what was not raised yet was not voted for.
+func (n *Node) serveTerm(context.Context, string, struct{}) (termReply, error) {
+	return termReply{ID: n.id, Term: n.raft.CurrentTerm()}, nil
 }

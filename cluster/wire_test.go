@@ -25,25 +25,28 @@ func TestHandshake(t *testing.T) {
 		return keys.connection
 	}
 	for _, c := range []struct {
-		name, dialer, listener string
-		ok                     bool
+		name, dialer, listener, target string
+		ok                             bool
 	}{
-		{"no secret", "", "", true},
-		{"same secret", "s3cret", "s3cret", true},
-		{"other secret", "s3cret", "S3cret", false},
-		{"dialer without", "", "s3cret", false},
-		{"listener without", "s3cret", "", false},
+		{"no secret", "", "", "", true},
+		{"same secret", "s3cret", "s3cret", "", true},
+		{"the node that was meant", "s3cret", "s3cret", "node-2", true},
+		{"another node", "s3cret", "s3cret", "node-3", false},
+		{"another node, no secret", "", "", "node-3", false},
+		{"other secret", "s3cret", "S3cret", "", false},
+		{"dialer without", "", "s3cret", "", false},
+		{"listener without", "s3cret", "", "", false},
 	} {
 		near, far := net.Pipe()
 		admitted := make(chan error, 1)
 		var got preface
 		go func() {
-			p, err := admit(far, key(c.listener))
+			p, err := admit(far, key(c.listener), "node-2")
 			got = p
 			far.Close()
 			admitted <- err
 		}()
-		err := introduce(near, key(c.dialer), purposeCall, "node-1")
+		err := introduce(near, key(c.dialer), purposeCall, "node-1", c.target)
 		listenerErr := <-admitted
 		if c.ok {
 			require.NoError(t, err, c.name)
@@ -76,7 +79,7 @@ func TestDialerRefusesAnImpostor(t *testing.T) {
 		io.ReadFull(far, proof)
 		far.Write(append([]byte{verdictOK}, proof...))
 	}()
-	require.ErrorIs(t, introduce(near, keys.connection, purposeRaft, "n"), errHandshake)
+	require.ErrorIs(t, introduce(near, keys.connection, purposeRaft, "n", "m"), errHandshake)
 }
 
 func TestProofIsBoundToEverythingSaid(t *testing.T) {
@@ -86,16 +89,16 @@ func TestProofIsBoundToEverythingSaid(t *testing.T) {
 	proofs := map[string]bool{}
 	other := base
 	other.nonce[0] = 1
-	call, named := base, base
-	call.purpose, named.nodeID = purposeCall, "b"
-	for _, p := range []preface{base, other, call, named} {
+	call, named, meant := base, base, base
+	call.purpose, named.nodeID, meant.target = purposeCall, "b", "b"
+	for _, p := range []preface{base, other, call, named, meant} {
 		for _, role := range []string{"dialer", "listener"} {
 			for _, listener := range [][]byte{make([]byte, nonceSize), bytes.Repeat([]byte{2}, nonceSize)} {
 				proofs[string(p.proof(key, role, listener))] = true
 			}
 		}
 	}
-	require.Len(t, proofs, 16)
+	require.Len(t, proofs, 20)
 }
 
 func TestKeysDifferByUse(t *testing.T) {
@@ -177,10 +180,10 @@ func FuzzHandshake(f *testing.F) {
 		if !secret {
 			key = nil
 		}
-		if _, err := admit(scripted{in: bytes.NewReader(raw)}, key); err == nil && secret {
+		if _, err := admit(scripted{in: bytes.NewReader(raw)}, key, "n"); err == nil && secret {
 			t.Fatal("admitted without the secret")
 		}
-		if introduce(scripted{in: bytes.NewReader(raw)}, keys.connection, purposeCall, "n") == nil {
+		if introduce(scripted{in: bytes.NewReader(raw)}, keys.connection, purposeCall, "n", "") == nil {
 			t.Fatal("trusted a listener without the secret")
 		}
 	})
