@@ -171,3 +171,18 @@ func TestTraitKeys(t *testing.T) {
 	h.post(environments+"env-key/delete-traits/", `{}`, 400).is(`{"detail":"Couldn't delete trait keys."}`)
 	h.do("member", "POST", environments+"env-key/delete-traits/", `{"key":"plan"}`).must(403)
 }
+
+func TestEnvironmentMetrics(t *testing.T) {
+	h := newHarness(t)
+	var e fsm.Environment
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		e = CreateDemo(tx, h.organisation.ID).Environments[0]
+		return nil
+	})
+	list := h.get(environments+e.APIKey+"/metrics/", 200).object()["metrics"].([]any)
+	var values []float64
+	for _, m := range list {
+		values = append(values, m.(map[string]any)["value"].(float64))
+	}
+	require.Equal(t, []float64{4, 4, 1, 0}, values)
+}

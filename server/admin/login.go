@@ -36,6 +36,8 @@ func loginRows() []route.Row {
 		{Method: "POST", Path: "/api/v1/auth/login/", OperationID: "api_v1_auth_login_create", Tag: "Authentication",
 			Summary:    "Get the account's token.",
 			Permission: Custom("few sign-ins", loginThrottle), Kind: route.Write, Handler: write(login).before(checkPassword)},
+		{Method: "POST", Path: "/api/v1/auth/login/code/", OperationID: "api_v1_auth_login_code_create", Tag: "Authentication",
+			Summary: "The second step of a sign-in with two factors.", Handler: read(loginCode)},
 		{Method: "POST", Path: "/api/v1/auth/logout/", OperationID: "api_v1_auth_logout_create", Tag: "Authentication", Auth: route.User,
 			Kind: route.Write, Status: 204, Handler: write(logout)},
 		{Method: "DELETE", Path: "/api/v1/auth/token/", OperationID: "api_v1_auth_token_destroy", Tag: "Authentication", Auth: route.User,
@@ -102,4 +104,12 @@ func tokenOf(c *Ctx, user uint64) string {
 func logout(c *Ctx, _ struct{}) (route.Empty, error) {
 	fsm.TokensByUser.DeleteAll(c.Tx, c.Principal.User.ID)
 	return c.OK()
+}
+
+// loginCode refuses every code: no account has a second factor yet.
+func loginCode(*Ctx, struct {
+	EphemeralToken string `json:"ephemeral_token" v:"required"`
+	Code           string `json:"code" v:"required"`
+}) (loginAnswer, error) {
+	return loginAnswer{}, route.Body(401, map[string]string{"error": "Invalid or expired token."})
 }

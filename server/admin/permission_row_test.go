@@ -63,3 +63,27 @@ func TestGroupPermissionRows(t *testing.T) {
 	h.get(fmt.Sprintf("/api/v1/projects/%d/user-permissions/", h.project.ID), 200).is(`[]`)
 	h.do("member", "GET", fmt.Sprintf("/api/v1/projects/%d/", h.project.ID), nil).must(200)
 }
+
+func TestDetailedPermissions(t *testing.T) {
+	h := newHarness(t)
+	h.grant(fsm.LevelProject, h.project.ID, "VIEW_PROJECT", "CREATE_FEATURE")
+	var g fsm.Group
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		g = fsm.Groups.Put(tx, fsm.Group{Organisation: h.organisation.ID, Name: "Team"})
+		fsm.GroupMembers.Put(tx, fsm.GroupMember{Group: g.ID, User: h.member.ID})
+		fsm.Permissions.Put(tx, fsm.Permission{Level: fsm.LevelProject, Object: h.project.ID, Group: g.ID, Permissions: []string{"VIEW_PROJECT"}})
+		return nil
+	})
+	path := fmt.Sprintf("/api/v1/projects/%d/user-detailed-permissions/", h.project.ID)
+	want := fmt.Sprintf(`{"admin":false,"permissions":[
+		{"permission_key":"VIEW_PROJECT","is_directly_granted":true,"derived_from":{"groups":[{"id":%d,"name":"Team"}],"roles":[]}},
+		{"permission_key":"CREATE_FEATURE","is_directly_granted":true,"derived_from":{"groups":[],"roles":[]}}],
+		"is_directly_granted":false,"derived_from":{"groups":[],"roles":[]}}`, g.ID)
+	mine := fmt.Sprintf("%s%d/", path, h.member.ID)
+	h.get(mine, 200).is(want)
+	h.do("member", "GET", mine, nil).must(200).is(want)
+	h.do("member", "GET", fmt.Sprintf("%s%d/", path, h.admin.ID), nil).must(403)
+	require.Equal(t, true, h.get(fmt.Sprintf("%s%d/", path, h.admin.ID), 200).object()["admin"])
+	h.get(fmt.Sprintf("%s%d/", path, h.stranger.ID), 404)
+	h.do("member", "GET", fmt.Sprintf("%senv-key/user-detailed-permissions/%d/", environments, h.member.ID), nil).must(200)
+}

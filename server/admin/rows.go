@@ -11,8 +11,8 @@ func Rows() []route.Row {
 	return slices.Concat(
 		userRows(), meRows(), loginRows(),
 		organisationRows(), memberRows(), masterAPIKeyRows(),
-		projectRows(), permissionRows(), myPermissionsRows(),
-		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(),
+		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
+		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(),
 		auditRows(),
 		tagRows(),
 		featureRows(), featureOwnerRows(), multivariateOptionRows(),
