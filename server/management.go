@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,6 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"github.com/flagraft/flagraft/cluster"
-	"github.com/flagraft/flagraft/fsm"
 )
 
 // management is the listener for operators: it speaks of this node only and asks for no credentials, so it listens on loopback unless told
@@ -123,40 +120,6 @@ func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprintln(w, "not ready")
-}
-
-// nodeStatus is the answer of /status.
-type nodeStatus struct {
-	Version      string         `json:"version"`
-	API          string         `json:"api"`
-	Ready        bool           `json:"ready"`
-	Leads        bool           `json:"leads"`
-	Epoch        string         `json:"epoch"`
-	Index        uint64         `json:"index"`
-	AgeMS        int64          `json:"age_ms"`
-	StateTime    time.Time      `json:"state_time"`
-	Environments int            `json:"environments"`
-	StateHash    string         `json:"state_hash,omitempty"` // with ?hash
-	Cluster      cluster.Status `json:"cluster"`
-}
-
-func (m *management) status(w http.ResponseWriter, r *http.Request) {
-	n := m.node
-	if !n.running.Load() {
-		http.Error(w, `{"ready":false}`, http.StatusServiceUnavailable)
-		return
-	}
-	state := n.fsm.State()
-	s := nodeStatus{Version: n.build.Version, API: n.APIAddr(), Ready: n.Ready(), Leads: n.cluster.IsLeader(), Epoch: state.Genesis.Epoch, Index: state.Index,
-		AgeMS: n.reads().Age().Milliseconds(), StateTime: state.Time.Std(), Cluster: n.cluster.Status()}
-	n.views.Each(func(*fsm.Live) { s.Environments++ })
-	if r.URL.Query().Has("hash") {
-		s.Index, s.StateHash = state.Index, state.Hash()
-	}
-	w.Header().Set("Content-Type", "application/json")
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	_ = enc.Encode(s)
 }
 
 func (m *management) metrics(w http.ResponseWriter, _ *http.Request) {

@@ -51,19 +51,17 @@ func Nodes(ctx context.Context, management ...string) (sum Counters, err error) 
 
 func node(ctx context.Context, addr string) (c Counters, err error) {
 	var status struct {
-		Cluster struct {
-			Storage struct {
-				Stores  uint64 `json:"stores"`
-				Entries uint64 `json:"entries"`
-				Nanos   int64  `json:"store_nanos"`
-			} `json:"storage"`
-		} `json:"cluster"`
+		Storage struct {
+			Stores  uint64 `json:"stores"`
+			Entries uint64 `json:"entries"`
+			Nanos   int64  `json:"store_nanos"`
+		} `json:"storage"`
 	}
 	err = get(ctx, "http://"+addr+"/status", func(r io.Reader) error { return json.NewDecoder(r).Decode(&status) })
 	if err != nil {
 		return c, err
 	}
-	st := status.Cluster.Storage
+	st := status.Storage
 	c.Stores, c.Entries, c.StoreTime = st.Stores, st.Entries, time.Duration(st.Nanos)
 	return c, get(ctx, "http://"+addr+"/metrics", c.metrics)
 }

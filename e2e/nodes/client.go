@@ -19,7 +19,7 @@ type Client struct {
 
 // Client returns a client of the node without credentials.
 func (n *Node) Client() *Client {
-	return &Client{Base: "http://" + n.API, Header: http.Header{}, HTTP: &http.Client{
+	return &Client{Base: "http://" + n.API, Header: http.Header{"Accept": {"application/json"}}, HTTP: &http.Client{
 		Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }

@@ -212,6 +212,11 @@ type Status struct {
 	StateHash      string `json:"state_hash"`
 	StateHashIndex uint64 `json:"state_hash_index"`
 	Version        string `json:"version"`
+	Storage        struct {
+		Stores     uint64 `json:"stores"`
+		Entries    uint64 `json:"entries"`
+		StoreNanos uint64 `json:"store_nanos"`
+	} `json:"storage"`
 	Peers          []struct {
 		ID          string `json:"id"`
 		Address     string `json:"address"`
