@@ -28,6 +28,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	if c.Profiles != "" {
+		if err := os.MkdirAll(c.Profiles, 0o755); err != nil {
+			return nil, err
+		}
+	}
 	dir, err := os.MkdirTemp(c.Dir, "bench-")
 	if err != nil {
 		return nil, err
@@ -82,6 +87,9 @@ func (b *bench) start(ctx context.Context, dir string, n int) (*nodes.Cluster, *
 	c, err := nodes.Start(ready, b.Binary, dir, n)
 	if err != nil {
 		return nil, nil, err
+	}
+	if status, err := c.Nodes[0].Status(ready); err == nil {
+		b.report.Version = status.Version
 	}
 	begin := time.Now()
 	p, err := b.Profile.Project(ctx, c.Nodes[0].Client(), "bench")

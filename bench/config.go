@@ -21,6 +21,7 @@ type Config struct {
 	Bulk     []int         // connections of scenarios that write many at once
 	Changers []int         // connections of the scenario that changes traits
 
+	Profiles string // directory for CPU profiles of every scenario; empty: none
 	Only     string // part of a scenario's name; empty: all
 	Quick    bool
 	Command  string    // as typed, for the report

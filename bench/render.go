@@ -7,7 +7,7 @@ import (
 
 // Text writes the report for a terminal.
 func (r *Report) Text(w io.Writer) {
-	fmt.Fprintf(w, "\n%s, flagraft %s, %s, %d cores %s, load %.1f to %.1f\n%s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Commit, r.Go, r.Cores, r.Processor,
+	fmt.Fprintf(w, "\n%s, flagraft %s, %s, %d cores %s, load %.1f to %.1f\n%s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor,
 		r.LoadBefore, r.LoadAfter, r.Profile)
 	for _, t := range r.tables() {
 		t.text(w)
@@ -27,12 +27,12 @@ func (r *Report) Markdown(w io.Writer) {
 Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 
 - Date: %s
-- Commit: %s (%s)
+- Version: %s (%s)
 - Machine: %d cores, %s; servers and generator share it, through loopback
 - Load average: %.1f before, %.1f after
 - Data: %s; new identities have %d traits
 - Each figure: median of %d runs of %g s, sides and loads in turn
-`, "`"+r.Command+"`", r.Date.Format("2006-01-02 15:04 MST"), r.Commit, r.Go, r.Cores, r.Processor, r.LoadBefore, r.LoadAfter, r.Profile, r.Profile.NewTraits, r.Runs, r.Seconds)
+`, "`"+r.Command+"`", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor, r.LoadBefore, r.LoadAfter, r.Profile, r.Profile.NewTraits, r.Runs, r.Seconds)
 	if r.Quick {
 		fmt.Fprintln(w, "- **The quick form: runs are too short to settle anything**")
 	}

@@ -16,7 +16,7 @@ import (
 type Report struct {
 	Date         time.Time    `json:"date"`
 	Command      string       `json:"command"`
-	Commit       string       `json:"commit"` // of the measured binary
+	Version      string       `json:"version"` // of the measured binary: tag or commit
 	Go           string       `json:"go"`
 	Processor    string       `json:"processor"`
 	Cores        int          `json:"cores"`
@@ -34,20 +34,12 @@ type Report struct {
 
 func newReport(c Config) *Report {
 	r := &Report{
-		Date: time.Now().UTC(), Command: c.Command, Commit: "unknown", Processor: probe.Processor(), Cores: runtime.NumCPU(),
+		Date: time.Now().UTC(), Command: c.Command, Processor: probe.Processor(), Cores: runtime.NumCPU(),
 		Quick: c.Quick, Seconds: c.Duration.Seconds(), Runs: c.Runs, Profile: c.Profile,
 	}
 	r.LoadBefore, _ = probe.Load()
 	if info, err := buildinfo.ReadFile(c.Binary); err == nil {
 		r.Go = info.GoVersion
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				r.Commit = s.Value[:min(12, len(s.Value))]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				r.Commit += " with local changes"
-			}
-		}
 	}
 	return r
 }

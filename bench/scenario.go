@@ -51,6 +51,13 @@ func (b *bench) play(ctx context.Context, plays ...*play) error {
 			}
 		}
 	}
+	for _, p := range plays {
+		for _, t := range p.turns {
+			if err := b.profile(ctx, p, t); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

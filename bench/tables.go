@@ -16,7 +16,7 @@ func (r *Report) tables() (out []*table) {
 }
 
 func (r *Report) targetTable() *table {
-	t := &table{title: "Targets", head: []string{"goal", "found", ""}}
+	t := &table{title: "Targets", head: []string{"goal", "found", "so"}}
 	for _, g := range r.Targets {
 		mark := "**missed**"
 		if g.Met {
@@ -72,7 +72,7 @@ func (r *Report) writeTable() *table {
 		note: "Every answer means: a majority of the nodes has the entry on disk, and the node that answers has applied it. Connections are spread over the " +
 			"nodes; all nodes, their logs, and the generator share the machine. `fsync` is the mean time of storing log entries in that run: compare rates " +
 			"only beside it. CPU is that of all nodes per identity. Latencies are of requests.",
-		head: []string{"", "nodes", "conns", "loop", "identities/s", "min–max", "p50 ms", "p99 ms", "CPU µs", "fsync ms", "entries/fsync", "GC share"},
+		head: []string{"", "nodes", "conns", "loop", "identities/s", "min–max", "p50 ms", "p99 ms", "CPU µs", "fsync ms", "identities/fsync", "GC share"},
 	}
 	for _, s := range r.Scenarios {
 		if !s.Writes || len(s.Flagraft) == 0 {
@@ -84,7 +84,7 @@ func (r *Report) writeTable() *table {
 		}
 		v, l := spreadOf(s.Flagraft, perSecond), latencies(s.Flagraft)
 		t.add(s.Title, strconv.Itoa(s.Nodes), strconv.Itoa(s.Conns), loop, count(v.Median), count(v.Min)+"–"+count(v.Max), l[0], l[1], fix(medianOf(s.Flagraft, cpu), 1),
-			fix(medianOf(s.Flagraft, func(s *Sample) float64 { return s.StoreMillis }), 2), fix(medianOf(s.Flagraft, func(s *Sample) float64 { return s.EntriesPerStore }), 1), share(s))
+			fix(medianOf(s.Flagraft, func(s *Sample) float64 { return s.StoreMillis }), 2), count(medianOf(s.Flagraft, s.perStore)), share(s))
 	}
 	return t
 }
@@ -109,6 +109,14 @@ func (r *Report) conditionTable() *table {
 		}
 	}
 	return t
+}
+
+// perStore is how many items one fsync of a node covers.
+func (s *Scenario) perStore(m *Sample) float64 {
+	if m.StoresPerSecond == 0 {
+		return 0
+	}
+	return m.PerSecond * float64(s.Nodes) / m.StoresPerSecond
 }
 
 func share(s *Scenario) string {

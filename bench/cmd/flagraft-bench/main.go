@@ -36,10 +36,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.StringVar(&c.Binary, "binary", "bin/flagraft", "the flagraft to measure")
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
 	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk")
+	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
 	quick := set.Bool("quick", false, "the form of one minute")
 	set.IntVar(&c.Runs, "runs", c.Runs, "runs of each side, in turn")
 	set.DurationVar(&c.Duration, "duration", c.Duration, "of each run")
 	set.IntVar(&c.Profile.Identities, "identities", c.Profile.Identities, "identities loaded before measuring")
+	set.IntVar(&c.Profile.Segments, "segments", c.Profile.Segments, "segments, each with an override of every feature")
 	form := set.String("o", "text", "form of the output: text or json")
 	page := set.String("report", "", "also write the page of the documentation to this file")
 	check := set.Bool("check", false, "fail when a target is missed")
@@ -74,7 +76,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 func keep(set *flag.FlagSet, short, c *bench.Config) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	short.Binary, short.Dir, short.Only = c.Binary, c.Dir, c.Only
+	short.Binary, short.Dir, short.Only, short.Profiles = c.Binary, c.Dir, c.Only, c.Profiles
 	if given["runs"] {
 		short.Runs = c.Runs
 	}
@@ -83,6 +85,9 @@ func keep(set *flag.FlagSet, short, c *bench.Config) {
 	}
 	if given["identities"] {
 		short.Profile.Identities = c.Profile.Identities
+	}
+	if given["segments"] {
+		short.Profile.Segments = c.Profile.Segments
 	}
 	*c = *short
 }
