@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
-
 )
 
 // management is the listener for operators: it speaks of this node only and asks for no credentials, so it listens on loopback unless told

@@ -135,12 +135,12 @@ func (n *Node) Start() error {
 		return err
 	}
 	defer log.Close()
-	n.cmd = exec.Command(n.bin, n.args...) //nolint:gosec // the binary under test
-	n.cmd.Stdout, n.cmd.Stderr = log, log
-	if err := n.cmd.Start(); err != nil {
+	cmd := exec.Command(n.bin, n.args...) //nolint:gosec // the binary under test
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
 		return err
 	}
-	n.done = make(chan struct{})
+	n.cmd, n.done = cmd, make(chan struct{})
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		_ = cmd.Wait() // a killed process is no error here
 		close(done)
