@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -62,6 +63,9 @@ func node(ctx context.Context, addr string) (c Counters, err error) {
 		return c, err
 	}
 	st := status.Storage
+	if st.Stores == 0 {
+		return c, errors.New("/status has no counters of the log store")
+	}
 	c.Stores, c.Entries, c.StoreTime = st.Stores, st.Entries, time.Duration(st.Nanos)
 	return c, get(ctx, "http://"+addr+"/metrics", c.metrics)
 }
