@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -89,6 +91,7 @@ func getFeature(c *Ctx, in struct {
 func featureByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (feature, error) {
+	c.onlyGet()
 	f, ok := fsm.FeaturesByUUID.First(c, in.UUID)
 	if ok {
 		c.Project, ok = fsm.Projects.Get(c, f.Project)
@@ -186,9 +189,23 @@ func (f featureScope) render(row fsm.Feature) feature {
 	}
 	out.EnvironmentState = renderSmallState(f.defaultState(row.ID))
 	out.SegmentState = renderSmallState(f.segments[row.ID])
-	out.SegmentOverrides = fsm.FeatureStatesByEnvironment.Count(f.c, f.environment, fsm.StateSegment, row.ID)
+	out.SegmentOverrides = f.overridingSegments(row.ID)
 	if n := fsm.FeatureStatesByEnvironment.Count(f.c, f.environment, fsm.StateIdentity, row.ID); n > 0 {
 		out.IdentityOverrides = &n
 	}
 	return out
 }
+
+// overridingSegments counts the segments that override the feature in the environment of the scope; one may do so twice.
+func (f featureScope) overridingSegments(feature uint64) int {
+	var seen []uint64
+	for s := range fsm.FeatureStatesByEnvironment.Refs(f.c, f.environment, fsm.StateSegment, feature) {
+		if fs := fsm.FeatureSegments.Ref(f.c, s.FeatureSegment); fs != nil && !slices.Contains(seen, fs.Segment) {
+			seen = append(seen, fs.Segment)
+		}
+	}
+	return len(seen)
+}
+
+// onlyGet says in Allow what the reference's views by uuid say.
+func (c *Ctx) onlyGet() { c.SetHeader("Allow", "OPTIONS, GET") }

@@ -104,6 +104,8 @@ func TestCreateSegmentOverride(t *testing.T) {
 	h.post(target, fmt.Sprintf(`{"feature_segment":{"segment":%d,"priority":3},"feature_state_value":{}}`, b), 201)
 	require.Equal(t, []string{"3:3", "1:4", "2:5"}, h.priorities(f))
 
+	require.Contains(t, h.get(fmt.Sprintf("%s%d/?environment=1", h.features(), f), 200).Raw, `"num_segment_overrides":2,`, "segments, not states")
+
 	h.post(target, `{}`, 400).is(`{"feature_state_value":["This field is required."]}`)
 	h.post(target, `{"feature_state_value":{}}`, 400).is(`{"feature_segment":["This field is required."]}`)
 	h.post(target, `{"feature_state_value":{},"feature_segment":{"segment":999}}`, 400).

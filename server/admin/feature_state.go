@@ -130,6 +130,7 @@ func listFeatureStates(c *Ctx, in featureStateQuery) (route.Page[typedState], er
 func featureStateByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (typedState, error) {
+	c.onlyGet()
 	s, ok := fsm.FeatureStatesByUUID.First(c, in.UUID)
 	if !ok || !c.loadEnvironment(s.Environment) || !c.HasProject(c.Project, "VIEW_PROJECT") {
 		return typedState{}, route.NotFound(fsm.FeatureStates.Name())

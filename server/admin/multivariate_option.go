@@ -66,6 +66,8 @@ func multivariateOptionRows() []route.Row {
 			Permission: edit, Kind: route.Write, Handler: write(updateOption)},
 		{Method: "DELETE", Path: detail, OperationID: "delete_feature_multivariate_option", Tag: "Multivariate options", Auth: route.Admin,
 			Permission: edit, Kind: route.Write, Status: 204, Handler: write(deleteOption)},
+		{Method: "GET", Path: "/api/v1/multivariate/options/get-by-uuid/{uuid}/", OperationID: "api_v1_multivariate_options_get_by_uuid_retrieve",
+			Tag: "Multivariate options", Auth: route.Admin, Handler: read(optionByUUID)},
 	}
 }
 
@@ -78,6 +80,21 @@ func getOption(c *Ctx, in struct {
 }) (option, error) {
 	o, err := findOption(c, in.ID)
 	return renderOption(o), err
+}
+
+func optionByUUID(c *Ctx, in struct {
+	UUID uuid.UUID `path:"uuid"`
+}) (option, error) {
+	c.onlyGet()
+	o, ok := fsm.MultivariateOptionsByUUID.First(c, in.UUID)
+	f, _ := fsm.Features.Get(c, o.Feature)
+	if ok {
+		c.Project, ok = fsm.Projects.Get(c, f.Project)
+	}
+	if !ok || !c.HasProject(c.Project, "VIEW_PROJECT") {
+		return option{}, route.NotFound(fsm.MultivariateOptions.Name())
+	}
+	return renderOption(o), nil
 }
 
 // findOption gets an option of the feature in the path.

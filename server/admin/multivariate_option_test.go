@@ -20,6 +20,8 @@ func TestMultivariateOptions(t *testing.T) {
 		`"default_percentage_allocation":60.0,"key":"yellow-key","feature":%d}`, o.UUID, f), r.Raw)
 	require.Equal(t, []string{fmt.Sprintf("FEATURE %d Multivariate option added to feature 'mv'.", f), fmt.Sprintf("FEATURE %d Flag / Remote Config updated: mv", f)}, h.audits(n))
 	require.Equal(t, r.Raw, h.get(target+"1/", 200).Raw)
+	require.Equal(t, r.Raw, h.get("/api/v1/multivariate/options/get-by-uuid/"+o.UUID.String()+"/", 200).Raw)
+	h.do("stranger", "GET", "/api/v1/multivariate/options/get-by-uuid/"+o.UUID.String()+"/", nil).must(404)
 	s, _ := fsm.FeatureStates.Get(h.node.FSM.State(), 1)
 	require.Equal(t, 60.0, s.Multivariate[0].Percentage)
 	for body, want := range map[string]string{

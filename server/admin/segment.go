@@ -86,6 +86,8 @@ func segmentRows() []route.Row {
 			Permission: manage, Kind: route.Write, Status: 201, Handler: write(cloneSegment)},
 		{Method: "GET", Path: detail + "associated-features/", OperationID: "api_v1_projects_segments_associated_features_retrieve", Tag: "Segments",
 			Auth: route.Admin, Permission: manage, Handler: read(listOverridingStates)},
+		{Method: "GET", Path: detail + "members/", OperationID: "api_v1_projects_segments_members_retrieve", Tag: "Segments", Auth: route.Admin,
+			Permission: view, Summary: "Not available: identities are not counted by segment.", Handler: read(segmentMembers)},
 		{Method: "GET", Path: "/api/v1/segments/get-by-uuid/{uuid}/", OperationID: "api_v1_segments_get_by_uuid_retrieve", Tag: "Segments",
 			Auth: route.Admin, Handler: read(segmentByUUID)},
 	}
@@ -160,6 +162,7 @@ func getSegment(c *Ctx, in segmentRef) (segment, error) {
 func segmentByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (segment, error) {
+	c.onlyGet()
 	s, ok := fsm.SegmentsByUUID.First(c, in.UUID)
 	if ok {
 		c.Project, ok = fsm.Projects.Get(c, s.Project)
@@ -211,6 +214,11 @@ func cloneSegment(c *Ctx, in struct {
 	}
 	return addSegment(c, fsm.Segment{UUID: c.Tx.NewUUID(), Name: in.Name, Description: s.Description, Project: s.Project, Feature: s.Feature,
 		CreatedAt: c.Now(), Rules: renumbered(c.Tx, s.Rules)})
+}
+
+// segmentMembers is for clients that ask whether there is such a list.
+func segmentMembers(*Ctx, segmentRef) (route.Empty, error) {
+	return route.Empty{}, route.NotFoundDetail()
 }
 
 func listOverridingStates(c *Ctx, in struct {

@@ -61,6 +61,7 @@ func TestSegmentRefusals(t *testing.T) {
 	} {
 		h.post(segments, body, 400).is(want)
 	}
+	h.get(segments+"1/members/", 404).is(`{"detail":"Not found."}`)
 	h.get(segments+"9/", 404).is(`{"detail":"No Segment matches the given query."}`)
 	h.do("member", "GET", segments, nil).must(404)
 	h.grant(fsm.LevelProject, 1, "VIEW_PROJECT")
