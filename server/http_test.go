@@ -26,7 +26,11 @@ func masterKeys(t *testing.T, n *servertest.Node) (valid, expired string) {
 	make := func(expiry fsm.Time) string {
 		key, prefix, hash := credential.NewMasterKey()
 		require.NoError(t, n.Update(t.Context(), func(tx *fsm.Tx) error {
-			fsm.MasterAPIKeys.Put(tx, fsm.MasterAPIKey{Organisation: 1, Prefix: prefix, Hash: hash, Name: "k", IsAdmin: true, ExpiryDate: expiry})
+			var newest uint64 // the organisation that project made
+			for o := range fsm.Organisations.All(tx) {
+				newest = o.ID
+			}
+			fsm.MasterAPIKeys.Put(tx, fsm.MasterAPIKey{Organisation: newest, Prefix: prefix, Hash: hash, Name: "k", IsAdmin: true, ExpiryDate: expiry})
 			return nil
 		}))
 		return key
@@ -160,7 +164,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 	var token, tags string
 	t.Run("first", func(t *testing.T) {
 		n := servertest.Start(t, func(st *settings.Settings) { st.DataDir = dir })
-		token, tags = n.FoundingToken(), project(t, n)
+		token, tags = n.Token(t), project(t, n)
 		n.Admin(t).Object("POST", tags, map[string]any{"label": "kept"}, 201)
 	})
 	t.Run("second", func(t *testing.T) {
@@ -168,6 +172,5 @@ func TestRestartKeepsEverything(t *testing.T) {
 		require.Eventually(t, n.Ready, 20*time.Second, 5*time.Millisecond)
 		list := n.Client(t).With("Authorization", "Token "+token).Do("GET", tags, nil)
 		require.Contains(t, list.Raw, "kept", fmt.Sprint(list.Status))
-		require.False(t, n.Founded())
 	})
 }

@@ -53,8 +53,6 @@ type Node struct {
 	server     *Server
 	management *management
 
-	foundingToken atomic.Pointer[string] // of the first user, once this node made it
-
 	founding actor.Signal // this node leads: see founding.go
 	founder  *actor.Loop
 	started  time.Time

@@ -94,7 +94,7 @@ func TestThreeNodes(t *testing.T) {
 	nodes := servertest.Cluster(t, 3)
 	leader, follower, other := nodes[0], nodes[1], nodes[2]
 	tags := project(t, leader)
-	token := leader.FoundingToken()
+	token := leader.Token(t)
 	at := func(n *servertest.Node) *servertest.Client { return n.Client(t).With("Authorization", "Token "+token) }
 
 	// A write through a follower is there for a linearizable read anywhere, and for a local read on the node that took it.
@@ -123,7 +123,7 @@ func TestWithoutQuorum(t *testing.T) {
 	nodes := servertest.Cluster(t, 2, func(st *settings.Settings) { st.LeaderTimeout = 300 * time.Millisecond })
 	leader, follower := nodes[0], nodes[1]
 	tags := project(t, leader)
-	c := follower.Client(t).With("Authorization", "Token "+leader.FoundingToken())
+	c := follower.Client(t).With("Authorization", "Token "+leader.Token(t))
 	require.Equal(t, 200, c.Do("GET", tags, nil).Status)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

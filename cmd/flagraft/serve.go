@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,12 +43,27 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
+	if st.Demo {
+		welcome(ctx, node, log)
+	}
 	<-ctx.Done()
 	stop() // the default handling of signals is back
 	log.Info("stopping")
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout)
 	defer cancel()
 	return node.Stop(bound)
+}
+
+// welcome prints where to go, once there is something to see.
+func welcome(ctx context.Context, node *server.Node, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	text, err := node.Welcome(ctx)
+	if err != nil {
+		log.Warn("no welcome", "error", err)
+		return
+	}
+	_, _ = io.WriteString(os.Stdout, text) // nobody may be reading
 }
 
 func newLogger(st *settings.Settings) *slog.Logger {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -97,7 +98,21 @@ func (n *Node) Client(t testing.TB) *Client {
 
 // Admin makes a client with the superuser's token.
 func (n *Node) Admin(t testing.TB) *Client {
-	return n.Client(t).With("Authorization", "Token "+n.FoundingToken())
+	return n.Client(t).With("Authorization", "Token "+n.Token(t))
+}
+
+// Token signs the superuser in and returns its token, the same each time.
+func (n *Node) Token(t testing.TB) string {
+	t.Helper()
+	return n.Client(t).Object("POST", "/api/v1/auth/login/", map[string]any{"email": AdminEmail, "password": AdminPassword}, 200)["key"].(string)
+}
+
+// Founded reports whether the superuser is made.
+func (n *Node) Founded() bool {
+	for range fsm.Users.Refs(n.State()) {
+		return true
+	}
+	return false
 }
 
 // With makes a client that sends one more header.
