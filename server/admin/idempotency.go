@@ -74,7 +74,13 @@ func (a *API) completeRemembered(c *Ctx, r route.Response) {
 
 // fingerprint tells two requests apart. It is keyed with the installation's seed: the body may hold a password.
 func (c *Ctx) fingerprint() (sum [32]byte) {
-	seed := c.Tx.Genesis().Seed
+	var seed [16]byte
+	switch r := c.Reader.(type) {
+	case *fsm.Tx:
+		seed = r.Genesis().Seed
+	case *fsm.State:
+		seed = r.Genesis.Seed
+	}
 	h := hmac.New(sha256.New, seed[:])
 	for _, part := range []string{c.Request.Method, c.Request.Path, c.Request.Query} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
