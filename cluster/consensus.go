@@ -12,6 +12,9 @@ import (
 // maxAppendEntries is how many entries share one fsync and one message.
 const maxAppendEntries = 256
 
+// wireTimeout bounds each of Raft's messages (snapshots: per 256 KB).
+const wireTimeout = 10 * time.Second
+
 func (n *Node) startRaft() error {
 	t := n.cfg.Timing
 	conf := raft.DefaultConfig()
@@ -29,11 +32,11 @@ func (n *Node) startRaft() error {
 	conf.NoLegacyTelemetry = true
 	started := make(chan struct{})
 	defer close(started)
-	n.wire = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: n.mux.raft, MaxPool: 3, Timeout: 10 * time.Second, Logger: newRaftLogger(n.log),
+	n.wire = newSerialTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: n.mux.raft, MaxPool: 3, Timeout: wireTimeout, Logger: newRaftLogger(n.log),
 		ServerAddressProvider: namedAddresses{started, n.servers},
-	})
-	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, serialTransport{n.wire})
+	}), wireTimeout)
+	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, n.wire)
 	if err != nil {
 		return fmt.Errorf("cluster: start raft: %w", err)
 	}

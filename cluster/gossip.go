@@ -3,8 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
@@ -20,6 +23,12 @@ type gossip struct {
 	list *memberlist.Memberlist
 	node *Node
 	meta *actor.Loop // keeps what this node tells about itself up to date
+	self string      // address of this node's gossip
+
+	// others is under a mutex: memberlist reports changes from its goroutines,
+	// and the nodes in its own list must not be read without its lock.
+	mu     sync.Mutex
+	others map[string]peerInfo
 }
 
 const (
@@ -37,13 +46,13 @@ func (n *Node) startGossip() error {
 	if err != nil {
 		return err
 	}
-	g := &gossip{node: n}
-	conf.Delegate = g
+	g := &gossip{node: n, others: map[string]peerInfo{}}
+	conf.Delegate, conf.Events = g, g
 	list, err := memberlist.Create(conf)
 	if err != nil {
 		return fmt.Errorf("cluster: gossip: %w", err)
 	}
-	g.list = list
+	g.list, g.self = list, list.LocalNode().Address()
 	g.meta = actor.Go(g.keepMeta)
 	n.gossip = g
 	return nil
@@ -98,7 +107,7 @@ func (g *gossip) address() string {
 	if g == nil {
 		return ""
 	}
-	return g.list.LocalNode().Address()
+	return g.self
 }
 
 // peers lists the other nodes that gossip knows.
@@ -106,16 +115,34 @@ func (g *gossip) peers() []peerInfo {
 	if g == nil {
 		return nil
 	}
-	var list []peerInfo
-	for _, m := range g.list.Members() {
-		if m.Name == g.node.id {
-			continue
-		}
-		if p, err := decodeMeta(m.Meta); err == nil {
-			list = append(list, p)
-		}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Values(g.others))
+}
+
+// NotifyJoin notes a node.
+func (g *gossip) NotifyJoin(m *memberlist.Node) {
+	if m.Name == g.node.id {
+		return
 	}
-	return list
+	p, err := decodeMeta(m.Meta)
+	if err != nil {
+		g.node.log.Debug("gossip description", "peer", m.Name, "error", err)
+	}
+	p.ID = m.Name
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.others[m.Name] = p
+}
+
+// NotifyUpdate notes what a node tells anew.
+func (g *gossip) NotifyUpdate(m *memberlist.Node) { g.NotifyJoin(m) }
+
+// NotifyLeave forgets a node.
+func (g *gossip) NotifyLeave(m *memberlist.Node) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.others, m.Name)
 }
 
 // meet makes acquainted with the nodes that answered a hello and are not in gossip yet.
@@ -124,8 +151,8 @@ func (g *gossip) meet(ctx context.Context, peers []peerInfo) {
 		return
 	}
 	known := map[string]bool{}
-	for _, m := range g.list.Members() {
-		known[m.Name] = true
+	for _, p := range g.peers() {
+		known[p.ID] = true
 	}
 	for _, p := range peers {
 		if p.Gossip == "" || known[p.ID] || ctx.Err() != nil {

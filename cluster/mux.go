@@ -225,22 +225,6 @@ type advertisedAddr string
 func (a advertisedAddr) Network() string { return "tcp" }
 func (a advertisedAddr) String() string  { return string(a) }
 
-// serialTransport hands heartbeats to Raft's main loop like every other
-// message. NetworkTransport's shortcut handles them on its own goroutine, where
-// one with a newer term changes the term under a leader that goes on to store
-// entries under a term it never won (hashicorp/raft#695). The price: heartbeats
-// wait behind a log write, so election timeouts stay at a second.
-type serialTransport struct{ *raft.NetworkTransport }
-
-// SetHeartbeatHandler takes no shortcut.
-func (serialTransport) SetHeartbeatHandler(func(raft.RPC)) {}
-
-// EncodePeer gives the plain address: what travels in Raft's messages is for
-// everybody, not for dialing with namedAddresses.
-func (serialTransport) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte {
-	return []byte(addr)
-}
-
 // pause waits for d or for ctx; it tells whether ctx goes on.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

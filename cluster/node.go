@@ -28,7 +28,7 @@ type Node struct {
 	snaps   *snapshotStore
 	machine *machine
 	raft    *raft.Raft
-	wire    *raft.NetworkTransport
+	wire    *serialTransport
 
 	mux    *mux
 	caller *caller
@@ -251,7 +251,9 @@ func (n *Node) closeAll() error {
 		n.mux.cancel() // running calls end
 	}
 	if n.raft != nil {
-		errs = append(errs, n.raft.Shutdown().Error())
+		down := n.raft.Shutdown()
+		n.wire.stopPipelines()
+		errs = append(errs, down.Error())
 		close(n.dead)
 	}
 	if n.wire != nil {

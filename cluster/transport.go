@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// serialTransport is Raft's network transport with three corrections.
+//
+// Heartbeats go to Raft's main loop like every other message.
+// NetworkTransport's shortcut handles them on its own goroutine, where one with
+// a newer term changes the term under a leader that goes on to store entries
+// under a term it never won (hashicorp/raft#695). The price: heartbeats wait
+// behind a log write, so election timeouts stay at a second.
+//
+// Peers are told the plain address, not the one made for namedAddresses.
+//
+// Pipelines end. Raft waits in AppendEntries without a limit; when the reader
+// of the answers is gone (leadership lost, shutdown) it waits for ever, and
+// Shutdown waits for it.
+type serialTransport struct {
+	*raft.NetworkTransport
+	timeout time.Duration
+
+	// open is under a mutex: replication goroutines add and remove themselves,
+	// and stopPipelines has to see all of them at once.
+	mu   sync.Mutex
+	open map[*boundedPipeline]struct{}
+}
+
+func newSerialTransport(t *raft.NetworkTransport, timeout time.Duration) *serialTransport {
+	return &serialTransport{NetworkTransport: t, timeout: timeout, open: map[*boundedPipeline]struct{}{}}
+}
+
+// SetHeartbeatHandler takes no shortcut.
+func (*serialTransport) SetHeartbeatHandler(func(raft.RPC)) {}
+
+// EncodePeer gives the plain address.
+func (*serialTransport) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte {
+	return []byte(addr)
+}
+
+// AppendEntriesPipeline opens a pipeline that ends.
+func (t *serialTransport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
+	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, addr)
+	if err != nil {
+		return nil, err
+	}
+	p := &boundedPipeline{AppendPipeline: inner, from: t}
+	t.mu.Lock()
+	t.open[p] = struct{}{}
+	t.mu.Unlock()
+	return p, nil
+}
+
+// stopPipelines ends all pipelines, so that Raft can shut down.
+func (t *serialTransport) stopPipelines() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for p := range t.open {
+		p.AppendPipeline.Close()
+	}
+}
+
+type boundedPipeline struct {
+	raft.AppendPipeline
+	from *serialTransport
+}
+
+// AppendEntries gives up on a peer that takes nothing for the transport's
+// timeout; Raft then goes on without the pipeline.
+func (p *boundedPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	limit := time.AfterFunc(p.from.timeout, func() { p.AppendPipeline.Close() })
+	defer limit.Stop()
+	return p.AppendPipeline.AppendEntries(args, resp)
+}
+
+// Close ends the pipeline.
+func (p *boundedPipeline) Close() error {
+	p.from.mu.Lock()
+	delete(p.from.open, p)
+	p.from.mu.Unlock()
+	return p.AppendPipeline.Close()
+}
