@@ -217,7 +217,7 @@ type Status struct {
 		Entries    uint64 `json:"entries"`
 		StoreNanos uint64 `json:"store_nanos"`
 	} `json:"storage"`
-	Peers          []struct {
+	Peers []struct {
 		ID          string `json:"id"`
 		Address     string `json:"address"`
 		Voter       bool   `json:"voter"`
