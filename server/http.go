@@ -113,6 +113,7 @@ func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 	var network net.Error
 	switch {
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		drain(ctx.Conn())
 		writeError(ctx, route.TooLarge(s.settings.MaxBodyBytes))
 	case errors.As(err, &small):
 		writeError(ctx, route.Detail(431, fmt.Sprintf("The request line and headers may have %d bytes at most.", s.settings.MaxHeaderBytes)))
