@@ -9,6 +9,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 TOOLS   := .tools
 LINT    := $(TOOLS)/golangci-lint
 FUZZ    ?= 10s
+BENCH   ?=
 
 .PHONY: help build run cluster test check fmt vet lint generated race bench e2e fuzz clean
 
@@ -50,7 +51,7 @@ race:
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
 bench: build ## flagraft beside a bare handler, in one run
-	go run ./bench/cmd/flagraft-bench -binary $(BIN)
+	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)
 
 e2e: build ## official clients and faults against real nodes
 	./e2e/run.sh $(BIN)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -31,26 +29,4 @@ func TestNodes(t *testing.T) {
 	page = "go_memstats_mallocs_total 100\n"
 	_, err = Nodes(context.Background(), addr)
 	require.ErrorContains(t, err, "1 of 4")
-}
-
-func TestProcess(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("reads /proc")
-	}
-	before, err := CPU(os.Getpid())
-	require.NoError(t, err)
-	for spun := before; spun < before+5*tick; { // until the kernel has seen us work
-		spun, err = CPU(os.Getpid())
-		require.NoError(t, err)
-	}
-	twice, err := CPU(os.Getpid(), os.Getpid())
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, twice, 2*(before+5*tick))
-	busy, err := MachineBusy()
-	require.NoError(t, err)
-	require.Positive(t, busy)
-	_, err = Load()
-	require.NoError(t, err)
-	_, err = CPU(-1)
-	require.Error(t, err)
 }

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/probe"
+	"github.com/flagraft/flagraft/bench/seed"
+)
+
+func TestSpread(t *testing.T) {
+	require.Equal(t, Spread{3, 1, 9}, spread([]float64{9, 1, 3}))
+	require.Equal(t, Spread{2.5, 1, 9}, spread([]float64{9, 1, 3, 2}))
+	require.Equal(t, Spread{}, spread(nil))
+}
+
+// A ratio is taken within a turn: a phase in which everything is slow must not show.
+func TestRatiosAreTakenWithinATurn(t *testing.T) {
+	s := Scenario{
+		Flagraft: []Sample{{PerSecond: 90}, {PerSecond: 9}, {PerSecond: 80}},
+		Floor:    []Sample{{PerSecond: 100}, {PerSecond: 10}, {PerSecond: 100}},
+	}
+	require.Equal(t, Spread{0.9, 0.8, 0.9}, s.ratios(perSecond))
+}
+
+func TestSampleOf(t *testing.T) {
+	r := &load.Result{Requests: 50, Elapsed: time.Second}
+	full := newHistogram(t, 2000)
+	r.Latency = full
+	before := reading{servers: time.Second, own: time.Second, machine: 10 * time.Second, counters: probe.Counters{Stores: 5, Entries: 5}}
+	after := reading{
+		servers: 2 * time.Second, own: 1500 * time.Millisecond, machine: 12 * time.Second,
+		counters: probe.Counters{Stores: 15, Entries: 25, StoreTime: 20 * time.Millisecond, Allocs: 100, GC: 250 * time.Millisecond, RSS: 7e6},
+	}
+	s, err := sampleOf(before, after, r, 2*time.Second, 10)
+	require.NoError(t, err)
+	s.Load = 0
+	require.InDelta(t, 2, s.P50, 0.01)
+	s.P50, s.P99, s.P999, s.Max = 0, 0, 0, 0
+	require.Equal(t, Sample{
+		Requests: 50, PerSecond: 500, CPU: 2000, Allocs: 0.2, GCShare: 0.25, StoreMillis: 2, EntriesPerStore: 2, StoresPerSecond: 5,
+		ServerCores: 0.5, GeneratorCores: 0.25, OtherCores: 0.25, RSS: 7,
+	}, s)
+}
+
+func example() *Report {
+	floor := []Sample{{PerSecond: 50_000, CPU: 10, P999: 1}}
+	r := &Report{Version: "v1", Command: "flagraft-bench -quick", Quick: true, Runs: 1, Seconds: 1, Profile: seed.Default(), Acknowledged: 1234567}
+	r.add(&Scenario{Name: nameFlags, Title: "GET /flags/", Conns: 32, Flagraft: []Sample{{PerSecond: 49_000, CPU: 10.5}}, Floor: floor})
+	r.add(&Scenario{Name: nameUnchanged, Title: "POST", Conns: 32, Flagraft: []Sample{{PerSecond: 39_000, CPU: 14}}, Floor: floor})
+	r.add(&Scenario{Name: nameFlags + "-open", Title: "GET /flags/", Rate: 24_500, Flagraft: []Sample{{P999: 3}}, Floor: floor})
+	r.add(&Scenario{Name: nameNew, Title: "new", Nodes: 3, Conns: 64, Writes: true, Flagraft: []Sample{{PerSecond: 9_000}}})
+	r.add(&Scenario{Name: nameNew, Title: "new", Nodes: 3, Conns: 512, Writes: true, Flagraft: []Sample{{PerSecond: 12_000, StoresPerSecond: 90}}})
+	r.finish()
+	return r
+}
+
+func TestTargets(t *testing.T) {
+	r := example()
+	require.Len(t, r.Targets, 4)
+	missed := r.Missed()
+	require.Len(t, missed, 1)
+	require.Contains(t, missed[0].Goal, "unchanged")
+	require.Equal(t, "0.78 (0.78–0.78)", missed[0].Found)
+	require.Contains(t, r.Targets[3].Found, "12000 (12000–12000) with 512 connections", "the best of the scenario counts")
+}
+
+func TestForms(t *testing.T) {
+	r := example()
+	var text, page, data bytes.Buffer
+	r.Text(&text)
+	r.Markdown(&page)
+	require.NoError(t, r.JSON(&data))
+	var back Report
+	require.NoError(t, json.Unmarshal(data.Bytes(), &back))
+	require.Equal(t, r.Targets, back.Targets)
+	for _, want := range []string{"49,000", "0.98 (0.98–0.98)", "1.05 (1.05–1.05)", "missed", "1,234,567", "24,500", "3.00 (3.00–3.00)", "quick form", "400"} {
+		require.Contains(t, text.String(), want)
+		require.Contains(t, page.String(), want)
+	}
+	columns := 0
+	for line := range strings.Lines(page.String()) {
+		if n := strings.Count(line, "|"); n == 0 {
+			columns = 0
+		} else if columns == 0 {
+			columns = n
+		} else {
+			require.Equal(t, columns, n, line)
+		}
+	}
+}
