@@ -61,7 +61,7 @@ Exit code 1: a context cannot be read. 2: wrong arguments or no such file.`,
 				if err != nil {
 					return &evalError{exitEvalUsage, err}
 				}
-				defer file.Close()
+				defer func() { _ = file.Close() }() // only read
 				in = file
 			}
 			run := evalRun{in: bufio.NewReaderSize(in, 64<<10), out: bufio.NewWriter(command.OutOrStdout()), explain: explain}

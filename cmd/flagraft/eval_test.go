@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,7 +31,7 @@ func runEval(t *testing.T, in string, args ...string) (string, int) {
 		return out.String(), 0
 	}
 	var coded interface{ ExitCode() int }
-	require.True(t, errors.As(err, &coded), err)
+	require.ErrorAs(t, err, &coded)
 	return out.String() + "error: " + err.Error(), coded.ExitCode()
 }
 
