@@ -87,7 +87,7 @@ func walk(t *testing.T, ctx context.Context, n *nodes.Node, slash bool) {
 		w.do(master, "PATCH", states+stateID+"/", object{"enabled": true, "feature_state_value": value}, 200)
 		shown := flag(t, w.do(sdk, "GET", "/api/v1/flags/", nil, 200), "button")
 		require.Equal(t, true, shown["enabled"])
-		require.EqualValues(t, fmt.Sprint(value), fmt.Sprint(shown["feature_state_value"]))
+		require.Equal(t, fmt.Sprint(value), fmt.Sprint(shown["feature_state_value"]))
 	}
 
 	segments := fmt.Sprintf("/api/v1/projects/%d/segments/", p.ID)

@@ -94,7 +94,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*Answer
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // only read
 	data, err := io.ReadAll(resp.Body)
 	return &Answer{Status: resp.StatusCode, Header: resp.Header, Body: data}, err
 }
