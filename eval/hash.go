@@ -9,7 +9,7 @@ import (
 
 // Percentage is the bucket of two ids, in [0,100): the MD5 of their texts
 // joined by a comma, modulo 9999, over 9998, times 100. The one hash that
-// would give 100 is taken again over the ids repeated twice, three times, …
+// would give 100 is taken again over the ids repeated twice, three times, and so on.
 func Percentage[A, B ~string | ~[]byte](first A, second B) float64 {
 	var scratch [128]byte
 	buf := append(scratch[:0], first...)

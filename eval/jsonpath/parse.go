@@ -145,14 +145,14 @@ func (p *parser) bracketed() ([]selector, error) {
 }
 
 func (p *parser) selector() (selector, error) {
-	switch c := p.peek(); {
-	case c == '\'' || c == '"':
+	switch p.peek() {
+	case '\'', '"':
 		name, err := p.quoted()
 		return selector{kind: selectName, name: name}, err
-	case c == '*':
+	case '*':
 		p.at++
 		return selector{kind: selectWildcard}, nil
-	case c == '?':
+	case '?':
 		p.at++
 		p.space()
 		filter, err := p.or()

@@ -68,7 +68,7 @@ func (t *translator) classItem() bool {
 	low, isSet, ok := t.classCharacter()
 	if !ok || isSet {
 		// A set cannot begin a range.
-		return ok && !(isSet && t.rangeAhead())
+		return ok && (!isSet || !t.rangeAhead())
 	}
 	high := low
 	if t.rangeAhead() {
