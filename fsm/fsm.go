@@ -97,7 +97,7 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 // Restore replaces the state by a snapshot. The new state is built and checked
 // beside the old one, which readers see until then.
 func (f *FSM) Restore(r io.ReadCloser) error {
-	defer r.Close()
+	defer func() { _ = r.Close() }() // only read
 	restored, err := readSnapshot(r)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 // newGenesis makes the first entry of an installation's log.
 func newGenesis(now time.Time) []byte {
 	g := Genesis{Cluster: uuid.New(), Epoch: newEpoch(), Time: TimeOf(now), Level: FormatLevel}
-	rand.Read(g.Seed[:]) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(g.Seed[:]) // never fails
 	return newEntry(KindGenesis, must(encMode.Marshal(&g)))
 }
 
@@ -18,7 +18,7 @@ func newGenesis(now time.Time) []byte {
 func newEpoch() string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	var b [8]byte
-	rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(b[:]) // never fails
 	for i := range b {
 		b[i] = alphabet[b[i]&31]
 	}

@@ -235,7 +235,7 @@ func checkSubBatch(batch []byte) error {
 		if n > 0 {
 			return fmt.Errorf("%w: more than one", identity.ErrBatch)
 		}
-		for r.NextOp(&op) { //nolint:revive // reading is the check
+		for r.NextOp(&op) { // reading is the check
 		}
 	}
 	return r.Err()

@@ -105,7 +105,7 @@ func TestViewKeepsWhatDidNotChange(t *testing.T) {
 	_, ok := last.Engine.FeatureIndex("renamed")
 	require.True(t, ok)
 	require.Equal(t, "v0", winner(last, "trait_0", "v0"), "one condition is left")
-	require.Equal(t, "", winner(after, "trait_0", "v0"))
+	require.Empty(t, winner(after, "trait_0", "v0"))
 }
 
 // winner evaluates one trait and names the rule value of the segment that won f0.

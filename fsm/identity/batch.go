@@ -17,7 +17,7 @@ import (
 // batchVersion starts every batch.
 const batchVersion = 1
 
-// ErrBatch: the bytes are no batch.
+// ErrBatch says that the bytes are no batch.
 var ErrBatch = errors.New("identity: malformed batch")
 
 const (

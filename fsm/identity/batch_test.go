@@ -28,7 +28,7 @@ func sample(n int) (data []byte, want []*Op) {
 func same(t *testing.T, want, got *Op) {
 	t.Helper()
 	require.Equal(t, AppendOp(nil, want), AppendOp(nil, got))
-	require.Equal(t, len(want.Traits), len(got.Traits))
+	require.Len(t, got.Traits, len(want.Traits))
 	for i := range want.Traits {
 		require.True(t, bytes.Equal(want.Traits[i].Key, got.Traits[i].Key))
 		require.True(t, bytes.Equal(want.Traits[i].Value, got.Traits[i].Value))

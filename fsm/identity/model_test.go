@@ -413,7 +413,7 @@ func requireEqual(t *testing.T, m *model, s *Stores, envs int) {
 			r2, ok := st.ByUUID(r.UUID())
 			require.True(t, ok, want)
 			require.Equal(t, want, recordString(&r2))
-			require.Equal(t, len(i.traits), r.TraitCount())
+			require.Len(t, i.traits, r.TraitCount())
 			for _, tr := range i.traits {
 				keys[tr.key] = true
 				v, id, ok := r.Trait(tr.key)

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// ErrSnapshot: the stream is no snapshot, or a damaged one.
+// ErrSnapshot says that the stream is no snapshot, or a damaged one.
 var ErrSnapshot = errors.New("identity: malformed snapshot")
 
 func snapshotError(what string) error { return fmt.Errorf("%w: %s", ErrSnapshot, what) }

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrResults: the bytes are no results.
+// ErrResults says that the bytes are no results.
 var ErrResults = errors.New("identity: malformed results")
 
 const (

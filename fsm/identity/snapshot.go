@@ -24,7 +24,7 @@ const (
 	snapshotEnd     = 0xe5
 )
 
-// ErrReleased: the snapshot was released before it was written.
+// ErrReleased says that the snapshot was released before it was written.
 var ErrReleased = errors.New("identity: snapshot was released")
 
 // Snapshot is the state frozen at one moment. Taking it costs a pointer per 2,048 identities; while it is held, the
