@@ -75,7 +75,7 @@ func (m *management) routes() http.Handler {
 
 // livez depends on nothing but the process.
 func (m *management) livez(w http.ResponseWriter, _ *http.Request) {
-	fmt.Fprintln(w, "ok")
+	_, _ = fmt.Fprintln(w, "ok")
 }
 
 // readiness lists the conditions of being ready, in the order in which a start meets them.
@@ -115,10 +115,10 @@ func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if ready {
-		fmt.Fprintln(w, "ok")
+		_, _ = fmt.Fprintln(w, "ok")
 		return
 	}
-	fmt.Fprintln(w, "not ready")
+	_, _ = fmt.Fprintln(w, "not ready")
 }
 
 func (m *management) metrics(w http.ResponseWriter, _ *http.Request) {

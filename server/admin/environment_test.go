@@ -124,7 +124,7 @@ func TestCloneEnvironment(t *testing.T) {
 	require.Len(t, clone, 4)
 	s := h.node.FSM.State()
 	id := uint64(clone["id"].(float64))
-	require.Equal(t, len(fsm.FeatureStatesByEnvironment.List(s, source.ID)), len(fsm.FeatureStatesByEnvironment.List(s, id)))
+	require.Len(t, fsm.FeatureStatesByEnvironment.List(s, id), len(fsm.FeatureStatesByEnvironment.List(s, source.ID)))
 	require.Equal(t, 1, fsm.FeatureSegmentsByEnvironment.Count(s, id))
 	for _, override := range fsm.FeatureStatesByEnvironment.List(s, id, fsm.StateSegment) {
 		segment, ok := fsm.FeatureSegments.Get(s, override.FeatureSegment)

@@ -72,7 +72,7 @@ func TestIdentityFeatureStates(t *testing.T) {
 	listed := h.get(states, 200).object()["results"].([]any)
 	require.Len(t, listed, 1)
 	require.Equal(t, map[string]any{"id": float64(id), "identifier": "alice"}, listed[0].(map[string]any)["identity"])
-	require.Len(t, h.get(states+"?feature=999", 200).object()["results"], 0)
+	require.Empty(t, h.get(states+"?feature=999", 200).object()["results"])
 
 	require.Contains(t, h.put(state, map[string]any{"enabled": false, "feature_state_value": 77}, 200).Raw, `"feature_state_value":77,`)
 	h.patch(state, map[string]any{"enabled": true}, 200).is(fmt.Sprintf(`{"feature":%d,"enabled":true}`, f.ID))

@@ -76,7 +76,7 @@ func removeUsers(c *Ctx, in struct {
 	errs := &route.Errors{}
 	for i, u := range in.Users {
 		if _, ok := RoleOf(c, c.Organisation.ID, u.ID); !ok {
-			errs.Item(len(in.Users) - 1) // a list as long as the input
+			_ = errs.Item(len(in.Users) - 1) // a list as long as the input
 			errs.Item(i).Add("id", fmt.Sprintf("User with id %d does not exist", u.ID))
 		}
 	}

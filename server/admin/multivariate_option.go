@@ -165,10 +165,10 @@ func changeOption(c *Ctx, o *fsm.MultivariateOption, feature uint64, key route.O
 
 // keyFault says what is wrong with a variant's key, or "".
 func keyFault(c *Ctx, o fsm.MultivariateOption, key string) string {
-	switch {
-	case key == "":
+	switch key {
+	case "":
 		return ""
-	case key == "control":
+	case "control":
 		return `"control" is a reserved variant key.`
 	}
 	for other := range fsm.MultivariateOptionsByFeature.Refs(c, o.Feature) {

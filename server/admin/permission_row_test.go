@@ -43,7 +43,7 @@ func TestOrganisationPermissionRows(t *testing.T) {
 	created := h.post(path, fmt.Sprintf(`{"user":%d,"permissions":["CREATE_PROJECT"]}`, h.member.ID), 201)
 	created.is(fmt.Sprintf(`{"id":%d,"user":%d,"permissions":["CREATE_PROJECT"]}`, created.id(), h.member.ID))
 	require.Len(t, h.get(fmt.Sprintf("%s?user=%d", path, h.member.ID), 200).list(), 1)
-	require.Len(t, h.get(path+"?user=999", 200).list(), 0)
+	require.Empty(t, h.get(path+"?user=999", 200).list())
 	h.do("admin", "GET", fmt.Sprintf("%s%d/", path, created.id()), nil).must(405)
 }
 

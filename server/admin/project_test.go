@@ -38,15 +38,15 @@ func TestProject(t *testing.T) {
 	h.put(path, `{"hide_disabled_flags":false}`, 400).is(`{"name":["This field is required."]}`)
 	h.patch(path, `{"name":"Project"}`, 400).is(`{"non_field_errors":["A project with this name already exists."]}`)
 	h.do("admin", "POST", path+"migrate-to-edge/", nil).must(400).is(`{"detail":"Dynamo DB is not enabled for this project"}`)
-	require.Len(t, h.get(path+"environments/", 200).list(), 0)
+	require.Empty(t, h.get(path+"environments/", 200).list())
 
 	require.Len(t, h.get("/api/v1/projects/", 200).list(), 2)
 	require.Len(t, h.get(fmt.Sprintf("/api/v1/projects/?organisation=%d", h.organisation.ID), 200).list(), 2)
-	require.Len(t, h.get("/api/v1/projects/?organisation=999", 200).list(), 0)
+	require.Empty(t, h.get("/api/v1/projects/?organisation=999", 200).list())
 	require.Len(t, h.get("/api/v1/projects/?uuid="+created["uuid"].(string), 200).list(), 1)
 	h.get("/api/v1/projects/?organisation=abc", 400).is(`{"organisation":"Must be a valid integer."}`)
 	require.Len(t, h.send("GET", "/api/v1/projects/", nil, h.key()).must(200).list(), 2)
-	require.Len(t, h.do("member", "GET", "/api/v1/projects/", nil).must(200).list(), 0)
+	require.Empty(t, h.do("member", "GET", "/api/v1/projects/", nil).must(200).list())
 	h.remove(path, 204)
 	h.get(path, 404).is(`{"detail":"No Project matches the given query."}`)
 }
@@ -100,7 +100,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 	require.Zero(t, count(s, fsm.Features)+count(s, fsm.MultivariateOptions)+count(s, fsm.FeatureStates)+count(s, fsm.FeatureSegments))
 	require.Zero(t, count(s, fsm.AuditLogs)+count(s, fsm.DeletedProjects)+count(s, fsm.DeletedEnvironments))
 	require.Nil(t, s.Identities().Environment(h.environment.ID))
-	require.EqualValues(t, 3, count(s, fsm.Users))
+	require.Equal(t, 3, count(s, fsm.Users))
 }
 
 func count[R any](r fsm.Reader, table fsm.Table[R]) (n int) {

@@ -92,7 +92,7 @@ func parseHash(hash string) (memory, passes uint32, threads uint8, salt, key []b
 // NewToken makes an account token: 40 lower-case hexadecimal digits.
 func NewToken() string {
 	b := make([]byte, 20)
-	rand.Read(b) //nolint:errcheck // crypto/rand.Read never fails
+	rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
@@ -126,7 +126,7 @@ func random(alphabet string, n int) string {
 	out := make([]byte, 0, n)
 	buf := make([]byte, 2*n)
 	for len(out) < n {
-		rand.Read(buf) //nolint:errcheck // crypto/rand.Read never fails
+		rand.Read(buf) // never fails
 		for _, b := range buf {
 			if int(b) < limit && len(out) < n {
 				out = append(out, alphabet[int(b)%len(alphabet)])

@@ -243,7 +243,7 @@ func (d *decoder) list(f *field, v Value, dst reflect.Value, errs *Errors) {
 		f.report(inner, i, e, objects)
 	}
 	if objects && !inner.Empty() {
-		inner.Item(len(v.Items) - 1)
+		_ = inner.Item(len(v.Items) - 1) // a list as long as the input
 	}
 	dst.Set(out)
 	errs.merge(inner)

@@ -92,7 +92,7 @@ func TestEncoder(t *testing.T) {
 		Skip  string           `json:"skip,omitempty"`
 		Raw   json.RawMessage  `json:"raw"`
 		Self  []shape2         `json:"self"`
-		inner int
+		inner int              //nolint:unused // an unexported field is not written
 	}
 	v := shape{Name: "<é>", At: time.Date(2026, 11, 21, 12, 51, 59, 246116999, time.FixedZone("", 3600)), When: 1795262892026510, Float: 100,
 		Map: map[string]int{"b": 1, "a": 2}, Any: []any{1, "x", nil}, Val: BoolScalar(true), Raw: json.RawMessage("{}"), Self: []shape2{{Kids: []shape2{{}}}}}

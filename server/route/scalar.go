@@ -59,7 +59,7 @@ func ScalarOf(v Value) Scalar {
 	return Scalar{v}
 }
 
-// The scalars of Go values.
+// StringScalar is a text.
 func StringScalar(s string) Scalar { return Scalar{Value{Kind: String, Text: s}} }
 
 // IntScalar is an integer.

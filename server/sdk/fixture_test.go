@@ -137,7 +137,7 @@ type answer struct {
 	header func(string) string
 }
 
-// do sends one request; header is name, value, name, value…
+// do sends one request; header is name, value, and so on in turn.
 func (h *house) do(method, uri, key, body string, header ...string) answer {
 	h.t.Helper()
 	ctx := &fasthttp.RequestCtx{}

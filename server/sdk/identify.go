@@ -115,7 +115,7 @@ func (sc *scratch) anonymous() person {
 func nameOf(traits []effectiveTrait) string {
 	if len(traits) == 0 {
 		var b [16]byte
-		rand.Read(b[:]) //nolint:errcheck // crypto/rand.Read never fails
+		rand.Read(b[:]) // never fails
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 		return hex.EncodeToString(b[:])
 	}

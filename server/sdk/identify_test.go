@@ -295,8 +295,8 @@ func TestManyTraits(t *testing.T) {
 	one := h.post("identities/", `{"identifier":"a","traits":[`+strings.Join(forward, ",")+`]}`)
 	two := h.post("identities/", `{"identifier":"a","traits":[`+strings.Join(backward, ",")+`]}`)
 	require.Empty(t, one.header("Flagraft-Traits-Persisted"))
-	require.True(t, traits(t, one) == traits(t, two), "another order must answer the same list")
-	require.False(t, strings.Contains(one.body, `"id":null,"trait_key"`), "every trait has its id")
+	require.Equal(t, traits(t, one), traits(t, two), "another order must answer the same list")
+	require.NotContains(t, one.body, `"id":null,"trait_key"`, "every trait has its id")
 }
 
 // Posts for one identity from many sides merge; answers never mix.

@@ -43,7 +43,7 @@ func freeAddrs(t testing.TB, n int) []string {
 	for i := range out {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		defer l.Close()
+		defer func() { _ = l.Close() }() // held until all are picked
 		out[i] = fmt.Sprint(l.Addr())
 	}
 	return out

@@ -152,7 +152,7 @@ func (c *Client) Do(method, path string, body any) Answer {
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req) // follows no redirect
 	require.NoError(c.t, err)
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // only read
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Raw: string(raw)}
