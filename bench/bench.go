@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // what stays is temporary
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return b.report, nil
 }
 
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.Progress, format+"\n", args...) }
+func (b *bench) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(b.Progress, format+"\n", args...) // progress that nobody reads stops nothing
+}
 
 // wants reports whether a scenario was asked for.
 func (b *bench) wants(names ...string) bool {

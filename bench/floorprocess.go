@@ -29,7 +29,7 @@ func (b *bench) startFloor(dir, addr string, requests ...[]byte) (s *side, stop 
 	if err := floor.Save(file, answers...); err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.Command(b.Floor[0], append(b.Floor[1:], file)...) //nolint:gosec // this program
+	cmd := exec.Command(b.Floor[0], append(b.Floor[1:], file)...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe() // its end tells the floor that nobody needs it any more
 	if err != nil {
@@ -70,6 +70,8 @@ func ServeFloor(file string, in io.Reader, out io.Writer) error {
 		_, _ = io.Copy(io.Discard, in)
 		os.Exit(0) // whoever started it has gone
 	}()
-	fmt.Fprintln(out, l.Addr())
+	if _, err := fmt.Fprintln(out, l.Addr()); err != nil {
+		return err
+	}
 	return floor.Serve(l, answers)
 }

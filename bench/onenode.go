@@ -37,7 +37,7 @@ func (b *bench) oneNode(ctx context.Context, dir string) error {
 	}
 	defer stop()
 	run := 0
-	unchanged := func() load.Source { run++; return requests.Unchanged(uint64(run)) } //nolint:gosec // positive
+	unchanged := func() load.Source { run++; return requests.Unchanged(uint64(run)) }
 	if b.wants(nameFlags) {
 		if err := b.besideFloor(ctx, nameFlags, "GET /flags/", &node, floor, requests.Flags); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (b *bench) oneNode(ctx context.Context, dir string) error {
 	if !b.wants(nameChanging) {
 		return nil
 	}
-	changing := func() load.Source { run++; return requests.Changing(uint64(run)) } //nolint:gosec // positive
+	changing := func() load.Source { run++; return requests.Changing(uint64(run)) }
 	return b.writing(ctx, nameChanging, "POST /identities/, one trait changed", &node, 1, b.Changers, changing)
 }
 

@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// profile runs a turn once more, outside the figures, and keeps a CPU profile of each
-// node.
+// profile runs a turn once more, outside the figures, and keeps what each node used
+// in it: a profile of CPU time, and one of allocated objects.
 func (b *bench) profile(ctx context.Context, p *play, t turn) error {
 	if b.Profiles == "" || len(t.side.management) == 0 {
 		return nil
 	}
 	seconds := max(1, int(b.Duration/time.Second))
-	errs := make([]error, len(t.side.management))
+	kinds := []string{"profile", "allocs"}
+	errs := make([]error, len(t.side.management)*len(kinds))
 	var wg sync.WaitGroup
-	for i, addr := range t.side.management {
-		file := filepath.Join(b.Profiles, fmt.Sprintf("%s-c%d-node%d.pprof", p.Name, p.Conns, i))
-		wg.Go(func() {
-			errs[i] = fetch(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, seconds), file)
-		})
+	for i := range errs {
+		node, kind := i/len(kinds), kinds[i%len(kinds)]
+		url := fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", t.side.management[node], kind, seconds)
+		file := filepath.Join(b.Profiles, fmt.Sprintf("%s-c%d-node%d.%s.pb.gz", p.Name, p.Conns, node, kind))
+		wg.Go(func() { errs[i] = fetch(ctx, url, file) })
 	}
 	_, err := b.once(ctx, p, t, time.Duration(seconds)*time.Second)
 	wg.Wait()
@@ -43,7 +44,7 @@ func fetch(ctx context.Context, url, file string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }() // only read
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s: %s", url, resp.Status)
 	}

@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 )
 
 // Text writes the report for a terminal.
-func (r *Report) Text(w io.Writer) {
+func (r *Report) Text(out io.Writer) error {
+	w := &bytes.Buffer{}
 	fmt.Fprintf(w, "\n%s, flagraft %s, %s, %d cores %s, load %.1f to %.1f\n%s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor,
 		r.LoadBefore, r.LoadAfter, r.Profile)
 	for _, t := range r.tables() {
@@ -18,10 +20,13 @@ func (r *Report) Text(w io.Writer) {
 	if r.Quick {
 		fmt.Fprintln(w, "\nThe quick form: runs are too short to settle anything.")
 	}
+	_, err := w.WriteTo(out)
+	return err
 }
 
 // Markdown writes the report as a page of the documentation.
-func (r *Report) Markdown(w io.Writer) {
+func (r *Report) Markdown(out io.Writer) error {
+	w := &bytes.Buffer{}
 	fmt.Fprintf(w, `# Performance
 
 Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
@@ -42,4 +47,6 @@ Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 	if r.Acknowledged > 0 {
 		fmt.Fprintf(w, "\nAfter the writes all three nodes held the %s new identities that were acknowledged, and no other.\n", count(float64(r.Acknowledged)))
 	}
+	_, err := w.WriteTo(out)
+	return err
 }

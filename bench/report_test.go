@@ -74,8 +74,8 @@ func TestTargets(t *testing.T) {
 func TestForms(t *testing.T) {
 	r := example()
 	var text, page, data bytes.Buffer
-	r.Text(&text)
-	r.Markdown(&page)
+	require.NoError(t, r.Text(&text))
+	require.NoError(t, r.Markdown(&page))
 	require.NoError(t, r.JSON(&data))
 	var back Report
 	require.NoError(t, json.Unmarshal(data.Bytes(), &back))

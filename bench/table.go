@@ -1,8 +1,8 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 )
@@ -19,7 +19,7 @@ type table struct {
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
 // text writes columns of equal width.
-func (t *table) text(w io.Writer) {
+func (t *table) text(w *bytes.Buffer) {
 	width := make([]int, len(t.head))
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, c := range row {
@@ -41,7 +41,7 @@ func (t *table) text(w io.Writer) {
 	}
 }
 
-func (t *table) markdown(w io.Writer) {
+func (t *table) markdown(w *bytes.Buffer) {
 	fmt.Fprintf(w, "\n## %s\n\n", t.title)
 	if t.note != "" {
 		fmt.Fprintf(w, "%s\n\n", t.note)

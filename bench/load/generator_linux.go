@@ -71,7 +71,7 @@ func (g *Generator) Close() error {
 
 // watch changes what connection i waits for.
 func (g *Generator) watch(i, op int, events uint32) error {
-	return syscall.EpollCtl(g.fd, op, g.conns[i].fd, &syscall.EpollEvent{Events: events, Fd: int32(i)}) //nolint:gosec // few connections
+	return syscall.EpollCtl(g.fd, op, g.conns[i].fd, &syscall.EpollEvent{Events: events, Fd: int32(i)})
 }
 
 // Run sends requests until the options or ctx end it, and awaits all answers. After

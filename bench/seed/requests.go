@@ -67,7 +67,7 @@ func traitList(class, traits int, extra string) string {
 // Unchanged posts random loaded identities with the traits they have.
 func (r Requests) Unchanged(seed uint64) load.Source {
 	d := r.identity(loaded, r.profile.Traits, "")
-	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // any will do
+	random := rand.New(rand.NewPCG(seed, 1)) // any will do
 	return func(dst []byte) []byte { return d.append(dst, random.IntN(r.profile.Identities)) }
 }
 
@@ -76,7 +76,7 @@ func (r Requests) Unchanged(seed uint64) load.Source {
 func (r Requests) Changing(seed uint64) load.Source {
 	const open, digits, end = `,{"trait_key":"seen","trait_value":"`, "0123456789", `"}`
 	d := r.identity(loaded, r.profile.Traits, open+digits+end)
-	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // any will do
+	random := rand.New(rand.NewPCG(seed, 2)) // any will do
 	value := int(random.Uint32() % 1_000_000_000)
 	return func(dst []byte) []byte {
 		dst = d.append(dst, random.IntN(r.profile.Identities))

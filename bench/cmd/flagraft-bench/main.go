@@ -93,20 +93,19 @@ func keep(set *flag.FlagSet, short, c *bench.Config) {
 }
 
 func write(r *bench.Report, form, page string, check bool, out io.Writer) error {
+	show := r.Text
 	if form == "json" {
-		if err := r.JSON(out); err != nil {
-			return err
-		}
-	} else {
-		r.Text(out)
+		show = r.JSON
+	}
+	if err := show(out); err != nil {
+		return err
 	}
 	if page != "" {
 		f, err := os.Create(page)
 		if err != nil {
 			return err
 		}
-		r.Markdown(f)
-		if err := f.Close(); err != nil {
+		if err := errors.Join(r.Markdown(f), f.Close()); err != nil {
 			return err
 		}
 	}
