@@ -77,11 +77,15 @@ func (n *Node) adoptClusterID(id string) {
 
 // self is what this node tells about itself.
 func (n *Node) self() peerInfo {
-	return peerInfo{
-		ID: n.id, Address: n.Addr(), Gossip: n.gossip.address(), API: n.cfg.AdvertiseAPI,
-		Version: n.cfg.Version, ClusterID: n.ClusterID(), NonVoter: n.cfg.NonVoter,
+	p := peerInfo{
+		ID: n.id, Address: n.Addr(), API: n.cfg.AdvertiseAPI,
+		Version: n.cfg.Version, NonVoter: n.cfg.NonVoter,
 		Formed: n.inCluster(), Expect: n.cfg.BootstrapExpect,
 	}
+	if p.Formed { // before, it is an attempt
+		p.ClusterID = n.ClusterID()
+	}
+	return p
 }
 
 // settledFactor slows discovery down once the node is in a cluster.
@@ -237,7 +241,9 @@ func (n *Node) serveHello(_ context.Context, _ string, in helloMessage) (helloMe
 }
 
 func (n *Node) helloMessage() helloMessage {
-	return helloMessage{Self: n.self(), Known: n.peers.recent(n.cfg.Timing.PeerForget)}
+	self := n.self()
+	self.Gossip = n.gossip.address()
+	return helloMessage{Self: self, Known: n.peers.recent(n.cfg.Timing.PeerForget)}
 }
 
 // maxAsked bounds the addresses asked in one round.

@@ -196,11 +196,8 @@ func (g *gossip) shutdown() {
 // NodeMeta describes this node in at most limit bytes.
 func (g *gossip) NodeMeta(limit int) []byte {
 	n := g.node
-	p := peerInfo{
-		ID: n.id, Address: n.Addr(), API: n.cfg.AdvertiseAPI, Version: n.cfg.Version,
-		ClusterID: n.ClusterID(), NonVoter: n.cfg.NonVoter, Formed: n.inCluster(),
-		Expect: n.cfg.BootstrapExpect, State: n.raft.State().String(),
-	}
+	p := n.self()
+	p.State = n.raft.State().String()
 	p.ClusterID = p.ClusterID[:min(len(p.ClusterID), clusterPrefix)]
 	return encodeMeta(p, limit)
 }

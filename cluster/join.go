@@ -95,7 +95,13 @@ func (n *Node) awaitConfiguration(ctx context.Context) {
 // settle tidies up after forming, and tells the leader when this node's address changed.
 func (n *Node) settle(ctx context.Context) {
 	if held := n.pledges.current(); held.given() {
-		n.adoptClusterID(held.ClusterID)
+		// Not adoptClusterID: an attempt that came to nothing may have left another.
+		if n.ClusterID() != held.ClusterID {
+			if err := n.setClusterID(held.ClusterID); err != nil {
+				n.log.Error("cluster id", "error", err)
+				return
+			}
+		}
 		if err := n.pledges.release(held); err != nil {
 			n.log.Error("pledge", "error", err)
 		}

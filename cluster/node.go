@@ -202,7 +202,8 @@ func (n *Node) Stop(ctx context.Context) error {
 		n.loops[0].Stop() // formation
 		n.handOver(ctx)
 		n.gossip.leave()
-		n.stopErr = n.closeAll()
+		kept := n.store.keepCommit(n.raft.CommitIndex())
+		n.stopErr = errors.Join(kept, n.closeAll())
 	})
 	return n.stopErr
 }
@@ -242,11 +243,6 @@ func (n *Node) closeAll() error {
 		l.Stop()
 	}
 	n.gossip.shutdown()
-	if n.raft != nil {
-		if commit := n.raft.CommitIndex(); n.store != nil {
-			errs = append(errs, n.store.keepCommit(commit))
-		}
-	}
 	if n.mux != nil {
 		n.mux.cancel() // running calls end
 	}

@@ -22,11 +22,16 @@ func TestSingleNodeProposesAndServesBeforeALeaderAfterRestart(t *testing.T) {
 	want := m.fsm.all()
 	id, cluster := m.node.ID(), m.node.ClusterID()
 	require.NotEmpty(t, cluster)
-	m.crash()
-
-	// A second voter that never comes: after the restart nobody can lead.
+	m.stop()
 	m.start()
 	require.Equal(t, want, m.fsm.all(), "the log is replayed before Start returns")
+	leaderOf(t, m)
+	want = append(want, "next to last", "last")
+	m.propose("next to last")
+	m.propose("last")
+	m.crash()
+	m.start()
+	require.Contains(t, m.fsm.all(), "next to last", "the entry behind it told that it is committed")
 	require.Equal(t, id, m.node.ID())
 	require.Equal(t, cluster, m.node.ClusterID())
 	leaderOf(t, m)
@@ -39,7 +44,7 @@ func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
 	m := newMember(t, nil).start()
 	waitReady(t, m)
 	last := m.propose("committed").Index
-	m.crash()
+	m.stop()
 
 	// An entry that was stored but never known to be committed.
 	store, err := openLogStore(m.cfg.DataDir, 1<<20, func(err error) { t.Error(err) })
@@ -83,7 +88,7 @@ func TestSnapshotCompactsAndRestores(t *testing.T) {
 	require.Greater(t, first, uint64(100), "the log was cut")
 	require.NotZero(t, m.node.Status().Snapshot)
 	want := m.fsm.all()
-	m.crash()
+	m.stop()
 
 	m.start()
 	require.Equal(t, want, m.fsm.all())
@@ -128,6 +133,7 @@ func TestStateIsServedWithoutAQuorum(t *testing.T) {
 	proposeAnywhere(t, "kept", members...)
 	for _, m := range members {
 		m.fsm.wait(t, members[0].node.CommitIndex())
+		eventually(t, func() bool { return m.node.store.lastKept.Load() >= m.node.AppliedIndex() })
 	}
 	for _, m := range members {
 		m.crash()

@@ -140,6 +140,7 @@ type pledgeState struct {
 // servePledgeState tells a node that pledged to this one whether the attempt
 // is over. Abandoned is final: cluster ids are never tried again.
 func (n *Node) servePledgeState(_ context.Context, _ string, p pledge) (pledgeState, error) {
-	alive := p.Coordinator != n.id || n.pledges.current() == p || n.ClusterID() == p.ClusterID
+	alive := p.Coordinator != n.id || n.pledges.current() == p ||
+		(n.inCluster() && n.ClusterID() == p.ClusterID)
 	return pledgeState{Abandoned: !alive}, nil
 }
