@@ -57,6 +57,10 @@ var (
 	FeatureStatesByIdentity = FeatureStates.index("identity", func(s *FeatureState, k Key) (Key, bool) {
 		return k.Uint(s.Identity).Uint(s.Feature), s.Identity != 0
 	})
+	// featureStatesScheduled holds states that were not live yet when they were written, by LiveFrom; see Scheduler.
+	featureStatesScheduled = FeatureStates.index("scheduled", func(s *FeatureState, k Key) (Key, bool) {
+		return k.Uint(uint64(s.LiveFrom)), s.LiveFrom > s.UpdatedAt
+	})
 	FeatureStatesByUUID = FeatureStates.index("uuid", func(s *FeatureState, k Key) (Key, bool) { return k.UUID(s.UUID), true })
 )
 

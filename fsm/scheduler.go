@@ -86,7 +86,7 @@ func (s *Scheduler) run(ctx context.Context) {
 // due finds on the newest state whether anything is due and only then writes.
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
-	for _, job := range []func(Reader, Time) func(*Tx){s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage} {
+	for _, job := range []func(Reader, Time) func(*Tx){s.liveStates, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage} {
 		sweep := job(s.fsm.State(), now)
 		if sweep == nil {
 			continue
@@ -101,6 +101,33 @@ func (s *Scheduler) due(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// liveStates lets scheduled feature states become live: the write gives Views a
+// state whose time has passed LiveFrom, and moves updated_at on.
+func (s *Scheduler) liveStates(r Reader, now Time) func(*Tx) {
+	var due []FeatureState
+	for fs := range featureStatesScheduled.All(r) {
+		if fs.LiveFrom > now || len(due) == sweepBatch {
+			break
+		}
+		due = append(due, fs)
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return func(tx *Tx) {
+		for _, fs := range due {
+			fs.UpdatedAt = tx.Now()
+			FeatureStates.Put(tx, fs)
+			e, _ := Environments.Get(tx, fs.Environment)
+			f, _ := Features.Get(tx, fs.Feature)
+			tx.Audit(AuditLog{
+				Log: "Flag state updated for feature: " + f.Name, Project: e.Project, Environment: fs.Environment,
+				RelatedObjectType: AuditFeatureState, RelatedObjectID: fs.ID, IsSystemEvent: true,
+			})
+		}
+	}
 }
 
 func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {

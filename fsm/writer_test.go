@@ -252,3 +252,35 @@ func TestRetention(t *testing.T) {
 	require.Zero(t, st.sizes.answers)
 	require.Zero(t, st.sizes.changeLog)
 }
+
+func TestScheduledStateBecomesLive(t *testing.T) {
+	w, p := newTestWriter(t)
+	now := time.Now()
+	s := NewScheduler(p.fsm, w, func() time.Time { return now }, DefaultRetention(), slog.New(slog.DiscardHandler))
+	defer s.Stop()
+	w.clock = func() time.Time { return now }
+	var environment, state uint64
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		project := Projects.Put(tx, Project{Name: "p"})
+		e := Environments.Put(tx, Environment{Name: "e", APIKey: "k", Project: project.ID})
+		f := Features.Put(tx, Feature{Name: "f", Project: project.ID})
+		fs := FeatureStates.Put(tx, FeatureState{Feature: f.ID, Environment: e.ID, UpdatedAt: tx.Now(), LiveFrom: tx.Now().Add(time.Hour)})
+		environment, state = e.ID, fs.ID
+		return nil
+	})
+	require.NoError(t, err)
+	before, _ := Environments.Get(p.fsm.State(), environment)
+	require.NoError(t, s.due(t.Context()))
+	same, _ := Environments.Get(p.fsm.State(), environment)
+	require.Equal(t, before, same, "not due yet")
+
+	now = now.Add(time.Hour + time.Minute)
+	require.NoError(t, s.due(t.Context()))
+	after, _ := Environments.Get(p.fsm.State(), environment)
+	require.Greater(t, after.UpdatedAt, before.UpdatedAt)
+	fs, _ := FeatureStates.Get(p.fsm.State(), state)
+	require.LessOrEqual(t, fs.LiveFrom, p.fsm.State().Time)
+	seq := p.fsm.State().Seq
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, seq, p.fsm.State().Seq, "once")
+}
