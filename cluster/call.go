@@ -106,7 +106,7 @@ func message[In, Out any](f func(ctx context.Context, from string, in In) (Out, 
 	return func(ctx context.Context, from string, payload []byte) ([]byte, error) {
 		var in In
 		if err := cbor.Unmarshal(payload, &in); err != nil {
-			return nil, fmt.Errorf("%w: bad message: %v", ErrUnavailable, err)
+			return nil, fmt.Errorf("%w: bad message: %w", ErrUnavailable, err)
 		}
 		out, err := f(ctx, from, in)
 		if err != nil {
@@ -128,7 +128,7 @@ func ask[Out any](in any, call func(payload []byte) ([]byte, error)) (Out, error
 		return out, err
 	}
 	if err := cbor.Unmarshal(answer, &out); err != nil {
-		return out, fmt.Errorf("%w: bad answer: %v", ErrUnknownOutcome, err)
+		return out, fmt.Errorf("%w: bad answer: %w", ErrUnknownOutcome, err)
 	}
 	return out, nil
 }

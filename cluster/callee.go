@@ -54,15 +54,15 @@ func (s *callee) serve(ctx context.Context, c net.Conn, from string) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := bufio.NewWriterSize(c, 64<<10)
 	writer := actor.StartBatch(callQueue, func(frames []*frame) {
-		c.SetWriteDeadline(time.Now().Add(frameTimeout))
+		_ = c.SetWriteDeadline(time.Now().Add(frameTimeout)) // fails on a closed connection: so does the write
 		for _, f := range frames {
 			if writeFrame(w, f) != nil {
-				c.Close()
+				_ = c.Close() // ends the reader
 				return
 			}
 		}
 		if w.Flush() != nil {
-			c.Close()
+			_ = c.Close() // ends the reader
 		}
 	})
 	var running sync.WaitGroup
@@ -74,8 +74,8 @@ func (s *callee) serve(ctx context.Context, c net.Conn, from string) {
 	free := make(chan struct{}, callsPerConn)
 	r := bufio.NewReaderSize(c, 64<<10)
 	for {
-		c.SetReadDeadline(time.Now().Add(3 * callIdle))
-		f, err := readFrame(r, s.limit, func() { c.SetReadDeadline(time.Now().Add(frameTimeout)) })
+		_ = c.SetReadDeadline(time.Now().Add(3 * callIdle)) // fails on a closed connection: so does the read
+		f, err := readFrame(r, s.limit, func() { _ = c.SetReadDeadline(time.Now().Add(frameTimeout)) })
 		if err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				s.log.Debug("call connection ended", "peer", from, "error", err)
@@ -85,7 +85,7 @@ func (s *callee) serve(ctx context.Context, c net.Conn, from string) {
 		free <- struct{}{}
 		running.Go(func() {
 			defer func() { <-free }()
-			writer.Tell(context.Background(), s.execute(ctx, from, f))
+			_ = writer.Tell(context.Background(), s.execute(ctx, from, f)) // it is stopped after this
 		})
 	}
 }

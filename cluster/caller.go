@@ -79,7 +79,7 @@ func (c *caller) connection(ctx context.Context, addr string) (*callConn, error)
 		select {
 		case <-p.ready:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %v", ErrUnavailable, ctx.Err())
+			return nil, fmt.Errorf("%w: %v", ErrUnavailable, ctx.Err()) //nolint:errorlint // a context's error alone would leave the outcome open
 		}
 		// Another caller's short deadline must not fail this one.
 		if p.err != nil && !mine && ctx.Err() == nil && errors.Is(p.err, context.Canceled) {
@@ -124,7 +124,7 @@ func (c *caller) connect(ctx context.Context, addr string, p *peer) {
 	case err != nil:
 		p.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case c.closed:
-		raw.Close()
+		_ = raw.Close() // nothing was sent
 		p.err = ErrStopped
 	default:
 		p.conn = newCallConn(raw, c.limit)
@@ -253,12 +253,12 @@ func (c *callConn) close(err error) {
 	calls := c.pending
 	c.pending = nil
 	c.mu.Unlock()
-	c.raw.Close()
+	_ = c.raw.Close() // it failed already
 	for _, call := range calls {
 		if call.state.CompareAndSwap(callQueued, callDropped) {
 			call.answer <- callAnswer{err: errNotWritten}
 		} else {
-			call.answer <- callAnswer{err: fmt.Errorf("%w: connection lost: %v", ErrUnknownOutcome, err)}
+			call.answer <- callAnswer{err: fmt.Errorf("%w: connection lost: %v", ErrUnknownOutcome, err)} //nolint:errorlint // err may be of a class that promises more
 		}
 	}
 	go c.writer.Stop() // the writer itself may be the one that closes
@@ -294,7 +294,7 @@ func (c *callConn) roundTrip(ctx context.Context, kind, flags uint8, payload []b
 func (c *callConn) giveUp(ctx context.Context, call *pendingCall, began time.Time) error {
 	c.forget(call)
 	if call.state.CompareAndSwap(callQueued, callDropped) {
-		return fmt.Errorf("%w: %v", ErrUnavailable, ctx.Err())
+		return fmt.Errorf("%w: %v", ErrUnavailable, ctx.Err()) //nolint:errorlint // as in connection: nothing was sent
 	}
 	last := time.Unix(0, c.lastRead.Load())
 	if time.Since(began) > callSilence && time.Since(last) > callSilence {

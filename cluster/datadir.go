@@ -114,7 +114,7 @@ func lockDataDir(dir string) (*os.File, error) {
 		return nil, err
 	}
 	if err := lockFile(f); err != nil {
-		f.Close()
+		_ = f.Close() // nothing was written
 		return nil, fmt.Errorf("cluster: data directory %s is in use by another process: %w", dir, err)
 	}
 	return f, nil

@@ -222,7 +222,7 @@ func (n *Node) abandon(ctx context.Context, own pledge, peers []peerInfo) {
 	}
 	for _, p := range peers {
 		if p.ID != n.id { // who misses it asks: see askCoordinator
-			askAddr[struct{}](ctx, n, p.Address, kindRelease, own)
+			_, _ = askAddr[struct{}](ctx, n, p.Address, kindRelease, own)
 		}
 	}
 }

@@ -190,7 +190,9 @@ func (g *gossip) shutdown() {
 		return
 	}
 	g.meta.Stop()
-	g.list.Shutdown()
+	if err := g.list.Shutdown(); err != nil {
+		g.node.log.Debug("gossip shutdown", "error", err)
+	}
 }
 
 // NodeMeta describes this node in at most limit bytes.

@@ -233,12 +233,12 @@ func TestCallsReachTheLeaderAndKeepTheirErrors(t *testing.T) {
 			"not leader": ErrNotLeader, "unavailable": ErrUnavailable, "unknown": ErrUnknownOutcome,
 		} {
 			call := callLeader
-			if class == ErrNotLeader {
+			if errors.Is(class, ErrNotLeader) {
 				call = func(m *member, kind uint8, p []byte) ([]byte, error) { return m.node.Call(patient(t), kind, p) }
 			}
 			_, err = call(m, 7, []byte(payload))
 			for _, other := range []error{ErrNotLeader, ErrUnavailable, ErrUnknownOutcome} {
-				require.Equal(t, class == other, errors.Is(err, other), "%s: %v", payload, err)
+				require.Equal(t, errors.Is(class, other), errors.Is(err, other), "%s: %v", payload, err)
 			}
 		}
 		_, err = callLeader(m, 8, nil)
@@ -519,7 +519,7 @@ func TestHeartbeatOfANewerTermStoresNothingUnderIt(t *testing.T) {
 		var reply raft.AppendEntriesResponse
 		require.NoError(t, rogue.AppendEntries("x", raft.ServerAddress(m.node.Addr()), &raft.AppendEntriesRequest{
 			RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte("rogue"), Addr: []byte("rogue")},
-			Term:      foreign, Leader: []byte("rogue"),
+			Term:      foreign,
 		}, &reply))
 		// Not Propose, which looks at the state first: Raft's own queue.
 		m.node.await(patient(t), m.node.raft.Apply([]byte("x"), time.Second).Error)

@@ -97,7 +97,7 @@ func readPreface(r io.Reader) (preface, error) {
 	var p preface
 	var fixed [prefaceFixed]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil {
-		return p, fmt.Errorf("%w: %v", errHandshake, err)
+		return p, fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	rest := fixed[len(prefaceMagic):]
 	if string(fixed[:len(prefaceMagic)]) != prefaceMagic || rest[1] > 1 {
@@ -108,7 +108,7 @@ func readPreface(r io.Reader) (preface, error) {
 	idSize, targetSize := int(rest[2+nonceSize]), int(rest[3+nonceSize])
 	ids := make([]byte, idSize+targetSize)
 	if _, err := io.ReadFull(r, ids); err != nil {
-		return p, fmt.Errorf("%w: %v", errHandshake, err)
+		return p, fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	p.nodeID, p.target = string(ids[:idSize]), string(ids[idSize:])
 	if p.purpose != purposeRaft && p.purpose != purposeCall {
@@ -136,7 +136,7 @@ func introduce(c net.Conn, key []byte, purpose byte, nodeID, target string) erro
 	}
 	rand.Read(p.nonce[:])
 	if _, err := c.Write(p.encode()); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	if err := readVerdict(c); err != nil {
 		return err
@@ -146,17 +146,17 @@ func introduce(c net.Conn, key []byte, purpose byte, nodeID, target string) erro
 	}
 	listener := make([]byte, nonceSize)
 	if _, err := io.ReadFull(c, listener); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	if _, err := c.Write(p.proof(key, "dialer", listener)); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	if err := readVerdict(c); err != nil {
 		return err
 	}
 	answer := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(c, answer); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	if !hmac.Equal(answer, p.proof(key, "listener", listener)) {
 		return fmt.Errorf("%w: the peer does not know the cluster secret", errHandshake)
@@ -167,7 +167,7 @@ func introduce(c net.Conn, key []byte, purpose byte, nodeID, target string) erro
 func readVerdict(r io.Reader) error {
 	var verdict [1]byte
 	if _, err := io.ReadFull(r, verdict[:]); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	switch verdict[0] {
 	case verdictOK:
@@ -199,7 +199,7 @@ func admit(c net.Conn, key []byte, self string) (preface, error) {
 		verdict = verdictOtherNode
 	}
 	if verdict != verdictOK {
-		c.Write([]byte{verdict})
+		_, _ = c.Write([]byte{verdict}) // refused either way
 		return p, fmt.Errorf("%w: only one side has a cluster secret, or node %q was meant", errHandshake, p.target)
 	}
 	if key == nil {
@@ -213,14 +213,14 @@ func demandProof(c net.Conn, key []byte, p preface) error {
 	listener := make([]byte, nonceSize)
 	rand.Read(listener)
 	if _, err := c.Write(append([]byte{verdictOK}, listener...)); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	claim := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(c, claim); err != nil {
-		return fmt.Errorf("%w: %v", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, err)
 	}
 	if !hmac.Equal(claim, p.proof(key, "dialer", listener)) {
-		c.Write([]byte{verdictRefused})
+		_, _ = c.Write([]byte{verdictRefused}) // refused either way
 		return fmt.Errorf("%w: wrong cluster secret", errHandshake)
 	}
 	_, err := c.Write(append([]byte{verdictOK}, p.proof(key, "listener", listener)...))

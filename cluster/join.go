@@ -47,7 +47,9 @@ func (n *Node) join(ctx context.Context, via peerInfo) {
 		n.log.Warn("join", "via", via.Address, "error", err)
 		var refused *Error
 		if errors.As(err, &refused) && refused.Code == codeJoinRefused && held.Coordinator == "" {
-			n.pledges.release(held)
+			if err := n.pledges.release(held); err != nil {
+				n.log.Error("pledge", "error", err)
+			}
 		}
 		return
 	}

@@ -138,7 +138,7 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 	}
 	meta, content, err := snaps.Open(list[0].ID)
 	if err != nil {
-		return 0, fmt.Errorf("%w: snapshot %s: %v", ErrCorrupt, list[0].ID, err)
+		return 0, fmt.Errorf("%w: snapshot %s: %w", ErrCorrupt, list[0].ID, err)
 	}
 	if err := m.Restore(content); err != nil {
 		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", meta.ID, err)

@@ -60,7 +60,7 @@ func (m *mux) run(serve func(context.Context, net.Conn, string)) {
 				continue
 			}
 			if !m.track(c) {
-				c.Close()
+				_ = c.Close() // nobody knows it
 				continue
 			}
 			m.work.Go(func() { m.handle(c) })
@@ -72,16 +72,16 @@ func (m *mux) handle(c net.Conn) {
 	keep := false
 	defer func() {
 		if !keep {
-			m.drop(c)
+			_ = m.drop(c) // calls answered all they could
 		}
 	}()
-	c.SetDeadline(time.Now().Add(m.timeout))
+	_ = c.SetDeadline(time.Now().Add(m.timeout)) // fails on a closed connection: so does the handshake
 	p, err := admit(c, m.key, m.nodeID)
 	if err != nil {
 		m.log.Warn("connection refused", "peer", c.RemoteAddr().String(), "error", err)
 		return
 	}
-	c.SetDeadline(time.Time{})
+	_ = c.SetDeadline(time.Time{}) // as above
 	switch p.purpose {
 	case purposeRaft:
 		keep = m.raft.deliver(trackedConn{c, m})
@@ -101,17 +101,19 @@ func (m *mux) dial(ctx context.Context, addr string, purpose byte, target string
 		return nil, err
 	}
 	deadline, _ := ctx.Deadline()
-	c.SetDeadline(deadline)
-	stop := context.AfterFunc(ctx, func() { c.Close() })
+	_ = c.SetDeadline(deadline) // fails on a closed connection: so does the handshake
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	err = introduce(c, m.key, purpose, m.nodeID, target)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
+	if err == nil {
+		err = c.SetDeadline(time.Time{})
+	}
 	if err != nil {
-		c.Close()
+		_ = c.Close() // err says why
 		return nil, err
 	}
-	c.SetDeadline(time.Time{})
 	return c, nil
 }
 
@@ -135,12 +137,12 @@ func (m *mux) drop(c net.Conn) error {
 // close ends the listener and every accepted connection and waits for their goroutines.
 func (m *mux) close() {
 	m.cancel()
-	m.listener.Close()
-	m.raft.Close()
+	_ = m.listener.Close() // nothing is left to do about it
+	_ = m.raft.Close()     // never fails
 	m.mu.Lock()
 	m.closed = true
 	for c := range m.conns {
-		c.Close()
+		_ = c.Close() // its goroutine ends with it
 	}
 	m.mu.Unlock()
 	m.work.Wait()

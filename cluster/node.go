@@ -67,8 +67,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal()}
 	if err := n.start(ctx); err != nil {
-		n.closeAll()
-		return nil, err
+		return nil, errors.Join(err, n.closeAll())
 	}
 	return n, nil
 }
@@ -146,8 +145,7 @@ func (n *Node) listen() error {
 		return fmt.Errorf("cluster: listen: %w", err)
 	}
 	if n.cfg.AdvertiseCluster, err = advertise(n.cfg.AdvertiseCluster, l.Addr()); err != nil {
-		l.Close()
-		return err
+		return errors.Join(err, l.Close())
 	}
 	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.id, n.cfg.Timing.Dial, n.log)
 	n.caller = newCaller(func(ctx context.Context, addr string) (net.Conn, error) {

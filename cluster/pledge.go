@@ -54,7 +54,7 @@ func openPledgeBook(store *logStore, formed func() bool) (*pledgeBook, error) {
 		return nil, fmt.Errorf("cluster: read pledge: %w", err)
 	}
 	if err := cbor.Unmarshal(raw, &b.now); err != nil {
-		return nil, fmt.Errorf("%w: pledge: %v", ErrCorrupt, err)
+		return nil, fmt.Errorf("%w: pledge: %w", ErrCorrupt, err)
 	}
 	return b, nil
 }
@@ -119,7 +119,7 @@ func (n *Node) servePledge(_ context.Context, _ string, p pledge) (pledgeReply, 
 	}
 	held, ok, err := n.pledges.take(p)
 	if err != nil {
-		return pledgeReply{}, fmt.Errorf("%w: %v", ErrUnavailable, err)
+		return pledgeReply{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return pledgeReply{OK: ok, Held: held}, nil
 }

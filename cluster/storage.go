@@ -65,8 +65,7 @@ func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, e
 	s := &logStore{bolt: bolt, cache: newEntryCache(cacheBytes), fatal: fatal}
 	kept, err := bolt.GetUint64(keyCommit)
 	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		bolt.Close()
-		return nil, fmt.Errorf("cluster: read commit index: %w", err)
+		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.Close())
 	}
 	s.lastKept.Store(kept)
 	return s, nil
@@ -90,7 +89,7 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 	s.counters.misses.Add(1)
 	if err := s.bolt.GetLog(index, l); err != nil {
 		if !errors.Is(err, raft.ErrLogNotFound) {
-			err = s.corrupt(fmt.Errorf("%w: entry %d cannot be read: %v", ErrCorrupt, index, err))
+			err = s.corrupt(fmt.Errorf("%w: entry %d cannot be read: %w", ErrCorrupt, index, err))
 		}
 		return err
 	}

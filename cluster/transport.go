@@ -60,7 +60,7 @@ func (t *serialTransport) stopPipelines() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for p := range t.open {
-		p.AppendPipeline.Close()
+		_ = p.AppendPipeline.Close() // it ends in any case
 	}
 }
 
@@ -72,7 +72,7 @@ type boundedPipeline struct {
 // AppendEntries gives up on a peer that takes nothing for the transport's
 // timeout; Raft then goes on without the pipeline.
 func (p *boundedPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	limit := time.AfterFunc(p.from.timeout, func() { p.AppendPipeline.Close() })
+	limit := time.AfterFunc(p.from.timeout, func() { _ = p.AppendPipeline.Close() })
 	defer limit.Stop()
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
