@@ -22,6 +22,7 @@ type Config struct {
 	Changers []int         // connections of the scenario that changes traits
 
 	Profiles string // directory for CPU profiles of every scenario; empty: none
+	AtLeader bool   // writers connect to the leader only, not to all nodes
 	Only     string // part of a scenario's name; empty: all
 	Quick    bool
 	Command  string    // as typed, for the report

@@ -75,7 +75,7 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 // in the open loop at half of the best.
 func (b *bench) writing(ctx context.Context, name, title string, s *side, items int, conns []int, source func() load.Source) error {
 	add := func(suffix string, conns int, rate float64) *play {
-		sc := b.report.add(&Scenario{Name: name + suffix, Title: title, Nodes: len(s.addrs), Conns: conns, Rate: rate, Items: items, Writes: true})
+		sc := b.report.add(&Scenario{Name: name + suffix, Title: title, Nodes: len(s.pids), Conns: conns, Rate: rate, Items: items, Writes: true})
 		return &play{sc, []turn{{s, source, &sc.Flagraft}}}
 	}
 	var plays []*play

@@ -12,7 +12,7 @@ import (
 
 // threeNodes measures new identities in a cluster: an answer means that a majority
 // has the identity on disk and the node that answers has applied it. Connections are
-// spread over all nodes.
+// spread over all nodes, unless the leader alone is asked for.
 func (b *bench) threeNodes(ctx context.Context, dir string) error {
 	if !b.wants(nameNew, nameBulk) {
 		return nil
@@ -23,6 +23,13 @@ func (b *bench) threeNodes(ctx context.Context, dir string) error {
 	}
 	defer cluster.Stop()
 	trio := sideOf(cluster)
+	if b.AtLeader {
+		leader, err := cluster.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		trio.addrs = []string{leader.API}
+	}
 	requests := b.Profile.Requests(project.EnvironmentKey)
 	before := b.written
 	if b.wants(nameNew) {

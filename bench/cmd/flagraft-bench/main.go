@@ -37,6 +37,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
 	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk")
 	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
+	set.BoolVar(&c.AtLeader, "at-leader", false, "new identities are posted to the leader only, instead of all nodes in turn")
 	quick := set.Bool("quick", false, "the form of one minute")
 	set.IntVar(&c.Runs, "runs", c.Runs, "runs of each side, in turn")
 	set.DurationVar(&c.Duration, "duration", c.Duration, "of each run")
@@ -76,7 +77,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 func keep(set *flag.FlagSet, short, c *bench.Config) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	short.Binary, short.Dir, short.Only, short.Profiles = c.Binary, c.Dir, c.Only, c.Profiles
+	short.Binary, short.Dir, short.Only, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Profiles, c.AtLeader
 	if given["runs"] {
 		short.Runs = c.Runs
 	}
