@@ -418,7 +418,8 @@ func requireEqual(t *testing.T, m *model, s *Stores, envs int) {
 				keys[tr.key] = true
 				v, id, ok := r.Trait(tr.key)
 				require.True(t, ok)
-				require.Equal(t, tr, modelTrait{id, tr.key, string(v)})
+				found := modelTrait{id, tr.key, string(v)}
+				require.Equal(t, tr, found)
 			}
 		}
 		var names []string
