@@ -16,6 +16,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/credential"
+	"github.com/flagraft/flagraft/server/ofrep"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/sdk"
 	"github.com/flagraft/flagraft/server/settings"
@@ -124,7 +125,7 @@ func (n *Node) startActors() {
 // assemble makes the route table and the server of it.
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk().Rows(), n.localRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk().Rows(), n.ofrep().Rows(), n.localRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -176,6 +177,12 @@ func (n *Node) sdk() *sdk.SDK {
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
 		Format:    format,
+	})
+}
+
+func (n *Node) ofrep() *ofrep.API {
+	return ofrep.New(ofrep.Config{
+		FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
 	})
 }
 
