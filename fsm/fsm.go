@@ -22,6 +22,7 @@ type FSM struct {
 	db      *memdb.MemDB
 	ids     *identity.Stores
 	current State
+	roots   roots // read by everybody
 
 	published atomic.Pointer[State]
 	applied   Watermark
@@ -65,6 +66,7 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 		}
 		answers[i] = answer
 		f.current.Index = l.Index
+		f.remember(answer)
 	}
 	f.publish()
 	f.views.changed(touched, f.current.Index)
@@ -104,6 +106,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	}
 	f.db, f.ids, f.current = restored.db, restored.identities, *restored
 	f.publish()
+	f.roots.reset(f.published.Load())
 	f.views.restored(f.current.Index)
 	f.applied.Advance(f.current.Index)
 	return nil

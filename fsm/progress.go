@@ -10,19 +10,32 @@ import (
 // environment. "Live on every node" and the second realtime event read it.
 type Progress struct {
 	views  *Views
-	merged atomic.Pointer[map[uint64]uint64]
+	merged atomic.Pointer[merged]
+	told   atomic.Pointer[func()]
+}
+
+// merged is what the leader said last.
+type merged struct {
+	nodes   uint64 // that are ready
+	reached map[uint64]uint64
 }
 
 // NewProgress follows the Views of one node.
 func NewProgress(v *Views) *Progress {
 	p := &Progress{views: v}
-	p.merged.Store(&map[uint64]uint64{})
+	p.merged.Store(&merged{})
 	return p
 }
 
 // Everywhere returns the index that the Views of an environment have reached on
 // all ready nodes, as this node was last told; 0 when it was told nothing.
-func (p *Progress) Everywhere(environment uint64) uint64 { return (*p.merged.Load())[environment] }
+func (p *Progress) Everywhere(environment uint64) uint64 { return p.merged.Load().reached[environment] }
+
+// Alone reports whether this node is the only ready one, as it was last told.
+func (p *Progress) Alone() bool { return p.merged.Load().nodes == 1 }
+
+// OnTold sets the function called after Everywhere changed: it must not block.
+func (p *Progress) OnTold(f func()) { p.told.Store(&f) }
 
 // Collect returns this node's report: an applied index, and (environment, index)
 // pairs of the Views that are behind it. A View that nothing touched since is as
@@ -39,9 +52,10 @@ func (p *Progress) Collect() []byte {
 }
 
 // Merge makes the smallest of all nodes' reports, for every environment that
-// this node knows; it runs on the leader. A damaged report counts as "nothing yet".
+// this node knows, after the number of nodes; it runs on the leader. A damaged
+// report counts as "nothing yet".
 func (p *Progress) Merge(reports map[string][]byte) []byte {
-	var merged []byte
+	merged := binary.AppendUvarint(nil, uint64(len(reports)))
 	decoded := make([]report, 0, len(reports))
 	for _, raw := range reports {
 		decoded = append(decoded, decodeReport(raw))
@@ -59,21 +73,28 @@ func (p *Progress) Merge(reports map[string][]byte) []byte {
 }
 
 // Deliver takes what the leader merged.
-func (p *Progress) Deliver(merged []byte) {
-	all := map[uint64]uint64{}
-	for len(merged) > 0 {
-		id, n := binary.Uvarint(merged)
+func (p *Progress) Deliver(raw []byte) {
+	nodes, n := binary.Uvarint(raw)
+	if n <= 0 {
+		return
+	}
+	all := &merged{nodes: nodes, reached: map[uint64]uint64{}}
+	for raw = raw[n:]; len(raw) > 0; {
+		id, n := binary.Uvarint(raw)
 		if n <= 0 {
 			return
 		}
-		index, m := binary.Uvarint(merged[n:])
+		index, m := binary.Uvarint(raw[n:])
 		if m <= 0 {
 			return
 		}
-		all[id] = index
-		merged = merged[n+m:]
+		all.reached[id] = index
+		raw = raw[n+m:]
 	}
-	p.merged.Store(&all)
+	p.merged.Store(all)
+	if f := p.told.Load(); f != nil {
+		(*f)()
+	}
 }
 
 type report struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/flagraft/flagraft/eval"
 )
@@ -48,6 +49,10 @@ type View struct {
 type onDemand struct {
 	flags    [formats][2]bodySlot // client key, server key
 	document bodySlot
+	pieces   []piece // identity overrides of the document, cut into pages
+	paged    atomic.Bool
+	pageOnce sync.Once
+	pages    []bodySlot
 
 	secondOnce sync.Once
 	shared     bool
@@ -84,6 +89,20 @@ func (v *View) Visible(f *Feature, enabled, server bool) bool {
 
 // compileView compiles an environment; nil when it is gone. previous may be nil.
 func compileView(s *State, environment uint64, previous *View) *View {
+	v := newView(s, environment)
+	if v == nil {
+		return nil
+	}
+	if previous == nil {
+		previous = &View{}
+	}
+	c := viewCompiler{View: v, previous: previous}
+	c.compile()
+	return v
+}
+
+// newView is a View of which nothing is compiled; nil when the environment is gone.
+func newView(s *State, environment uint64) *View {
 	e := Environments.Ref(s, environment)
 	if e == nil {
 		return nil
@@ -104,11 +123,6 @@ func compileView(s *State, environment uint64, previous *View) *View {
 	v.UpdatedAt = appendSeconds(nil, e.UpdatedAt)
 	v.LastModified = e.UpdatedAt.Std().AppendFormat(nil, httpDate)
 	v.IndexToken = AppendIndexToken(nil, s.Genesis.Epoch, s.Index)
-	if previous == nil {
-		previous = &View{}
-	}
-	c := viewCompiler{View: v, previous: previous}
-	c.compile()
 	return v
 }
 

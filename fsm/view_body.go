@@ -68,9 +68,14 @@ func (v *View) appendFlags(dst []byte, format Format, server bool) []byte {
 	return append(dst, ']')
 }
 
-// DocumentBody returns the environment document.
+// DocumentBody returns the whole environment document.
 func (v *View) DocumentBody() *Body {
 	slot := &v.document
-	slot.once.Do(func() { slot.body = newBody(v.appendDocument(nil)) })
+	slot.once.Do(func() {
+		var plain []byte
+		plain, v.pieces = v.appendDocument(nil)
+		v.paged.Store(len(v.pieces) > 1)
+		slot.body = newBody(plain)
+	})
 	return slot.body
 }

@@ -9,10 +9,20 @@ import (
 	"github.com/flagraft/flagraft/fsm/identity"
 )
 
-// appendDocument renders the environment document, members in Flagsmith's order.
-// It is whole: most clients do not follow pages. The configurations of
-// integrations are always null, flagraft has none.
-func (v *View) appendDocument(dst []byte) []byte {
+// appendDocument renders the whole environment document, and tells which parts
+// of it are the identity overrides of its pages.
+func (v *View) appendDocument(dst []byte) ([]byte, []piece) {
+	dst = v.appendDocumentHead(dst)
+	var pieces []piece
+	if v.Environment.UseIdentityOverridesInLocal {
+		dst, pieces = v.appendIdentityOverrides(dst)
+	}
+	return v.appendDocumentTail(dst), pieces
+}
+
+// appendDocumentHead renders what stands before the identity overrides, members
+// in Flagsmith's order.
+func (v *View) appendDocumentHead(dst []byte) []byte {
 	e := v.Environment
 	dst = appendUint(dst, `{"id":`, e.ID)
 	dst = appendText(dst, `,"api_key":`, e.APIKey)
@@ -21,10 +31,13 @@ func (v *View) appendDocument(dst []byte) []byte {
 	for i := range v.Features {
 		dst = v.Features[i].Default.appendDocument(comma(dst))
 	}
-	dst = append(dst, `],"identity_overrides":[`...)
-	if e.UseIdentityOverridesInLocal {
-		dst = v.appendIdentityOverrides(dst)
-	}
+	return append(dst, `],"identity_overrides":[`...)
+}
+
+// appendDocumentTail renders what stands after the identity overrides. The
+// configurations of integrations are always null, flagraft has none.
+func (v *View) appendDocumentTail(dst []byte) []byte {
+	e := v.Environment
 	dst = appendText(dst, `],"name":`, e.Name)
 	dst = appendBool(dst, `,"allow_client_traits":`, e.AllowClientTraits)
 	dst = appendTime(append(dst, `,"updated_at":`...), e.UpdatedAt, "+00:00")
@@ -53,6 +66,9 @@ func (v *View) appendProject(dst []byte) []byte {
 	dst = appendBool(dst, `},"hide_disabled_flags":`, p.HideDisabledFlags)
 	dst = append(dst, `,"segments":[`...)
 	for row := range SegmentsByProject.Refs(v.State, p.ID) {
+		if v.Engine == nil {
+			break // the head of a later page
+		}
 		g := v.segments[row.ID]
 		if g == nil {
 			if row.Feature != 0 {
@@ -100,8 +116,10 @@ func appendRules(dst []byte, rules []SegmentRule) []byte {
 	return append(dst, ']')
 }
 
-// appendIdentityOverrides appends the identities with overrides, by ascending id.
-func (v *View) appendIdentityOverrides(dst []byte) []byte {
+// appendIdentityOverrides appends the identities with overrides, by ascending id,
+// and tells where pages end.
+func (v *View) appendIdentityOverrides(dst []byte) ([]byte, []piece) {
+	cut := cutter{piece: piece{start: len(dst)}}
 	var ids []uint64
 	for row := range FeatureStatesByEnvironment.Refs(v.State, v.Environment.ID, StateIdentity) {
 		ids = append(ids, row.Identity)
@@ -113,7 +131,7 @@ func (v *View) appendIdentityOverrides(dst []byte) []byte {
 		if !ok {
 			continue // deleted since: a later View drops its overrides
 		}
-		identifier := string(record.Identifier())
+		identifier, start := string(record.Identifier()), len(dst)
 		dst = appendText(comma(dst), `{"identifier":`, identifier)
 		dst = appendText(dst, `,"environment_api_key":`, v.Environment.APIKey)
 		dst = appendTime(append(dst, `,"created_date":`...), Time(record.Created()), "+00:00")
@@ -133,8 +151,9 @@ func (v *View) appendIdentityOverrides(dst []byte) []byte {
 		}
 		dst = appendText(dst, `,"composite_key":`, v.Environment.APIKey+"_"+identifier)
 		dst = append(dst, '}')
+		cut.added(start, len(dst))
 	}
-	return dst
+	return dst, cut.pieces
 }
 
 func (s *ServedState) appendDocument(dst []byte) []byte {

@@ -17,6 +17,7 @@ type Views struct {
 	fsm       *FSM
 	directory atomic.Pointer[directory]
 	onView    atomic.Pointer[func(*View)]
+	onGone    atomic.Pointer[func(environment uint64)]
 }
 
 // directory is the immutable set of environments and keys; the FSM goroutine
@@ -38,6 +39,10 @@ func (v *Views) attach(f *FSM) { v.fsm = f }
 // OnView sets the function called with each published View, on the environment's
 // actor: it must not block. Realtime and progress reports hang on it.
 func (v *Views) OnView(f func(*View)) { v.onView.Store(&f) }
+
+// OnGone sets the function called after an environment was deleted, on the FSM
+// goroutine: it must not block.
+func (v *Views) OnGone(f func(environment uint64)) { v.onGone.Store(&f) }
 
 // EnvironmentKey is what an X-Environment-Key header names.
 type EnvironmentKey struct {
@@ -128,7 +133,10 @@ func (v *Views) rebuild(index uint64) {
 	for id, l := range old.environments {
 		if d.environments[id] == nil {
 			l.loop.Stop()
-			l.reached.Advance(math.MaxUint64) // nobody waits for what is gone
+			l.reached.Advance(gone) // nobody waits for what is gone
+			if f := v.onGone.Load(); f != nil {
+				(*f)(id)
+			}
 		}
 	}
 }
@@ -150,7 +158,11 @@ type Live struct {
 	touched atomic.Uint64 // last index that concerned the environment
 	signal  actor.Signal
 	loop    *actor.Loop
+	recent  atomic.Pointer[[]*View] // see recent.go
 }
+
+// gone is the View index of an environment that was deleted.
+const gone = math.MaxUint64
 
 func newLive(v *Views, id uint64) *Live {
 	l := &Live{id: id, views: v, signal: actor.NewSignal()}
@@ -166,6 +178,9 @@ func (l *Live) View() *View { return l.view.Load() }
 
 // Reached returns the last index that touched the environment and is in its View.
 func (l *Live) Reached() uint64 { return l.reached.Current() }
+
+// Gone reports whether the environment was deleted.
+func (l *Live) Gone() bool { return l.reached.Current() == gone }
 
 func (l *Live) touch(index uint64) {
 	l.touched.Store(index)
@@ -191,6 +206,7 @@ func (l *Live) run(ctx context.Context) {
 			return
 		case <-tick.C:
 			l.refresh()
+			l.recent.Store(nil)
 			continue
 		case <-l.signal.C():
 		}
@@ -205,11 +221,15 @@ func (l *Live) run(ctx context.Context) {
 
 // compile publishes the View of the newest state.
 func (l *Live) compile() {
-	view := compileView(l.views.fsm.State(), l.id, l.view.Load())
+	previous := l.view.Load()
+	view := compileView(l.views.fsm.State(), l.id, previous)
 	if view == nil {
 		return // deleted: the directory drops this actor soon
 	}
 	l.view.Store(view)
+	if previous != nil && previous.paged.Load() {
+		l.keep(previous) // somebody may be between two of its pages
+	}
 	if f := l.views.onView.Load(); f != nil {
 		(*f)(view)
 	}
