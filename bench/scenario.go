@@ -81,6 +81,7 @@ func (b *bench) once(ctx context.Context, p *play, t turn, d time.Duration) (s S
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	b.written += int64(s.Requests * p.Items)
+	b.stored += int64((s.Requests - s.Unstored) * p.Items)
+	b.unknown += int64(s.Unstored * p.Items)
 	return s, nil
 }

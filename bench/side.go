@@ -32,7 +32,8 @@ func sideOf(c *nodes.Cluster) side {
 // Sample is one run of one side.
 type Sample struct {
 	Requests  int     `json:"requests"`
-	PerSecond float64 `json:"per_second"` // items: requests, or identities in bulk
+	Unstored  int     `json:"unstored"`   // of them answered in time, but without knowing that the traits are stored
+	PerSecond float64 `json:"per_second"` // items: requests, or identities in bulk; without the unstored
 	CPU       float64 `json:"cpu_us"`     // microseconds of the servers' user and system time per item
 	P50       float64 `json:"p50_ms"`
 	P99       float64 `json:"p99_ms"`
@@ -103,7 +104,7 @@ func sampleOf(before, after reading, r *load.Result, wall time.Duration, items i
 	c := after.counters.Since(before.counters)
 	ms := func(q float64) float64 { return float64(r.Quantile(q)) / 1e6 }
 	s := Sample{
-		Requests: r.Requests, PerSecond: r.PerSecond() * float64(items), CPU: float64(cpu) / 1e3 / n,
+		Requests: r.Requests, Unstored: r.Unpersisted, PerSecond: r.PerSecond() * float64(items), CPU: float64(cpu) / 1e3 / n,
 		P50: ms(50), P99: ms(99), P999: ms(99.9), Max: ms(100),
 		Allocs: float64(c.Allocs) / n, AllocBytes: float64(c.AllocBytes) / n, RSS: float64(c.RSS) / 1e6,
 		ServerCores: cpu.Seconds() / wall.Seconds(), GeneratorCores: own.Seconds() / wall.Seconds(),

@@ -71,8 +71,8 @@ func (r *Report) writeTable() *table {
 		title: "Writes, answered after commit",
 		note: "Every answer means: a majority of the nodes has the entry on disk, and the node that answers has applied it. Connections are spread over the " +
 			"nodes; all nodes, their logs, and the generator share the machine. `fsync` is the mean time of storing log entries in that run: compare rates " +
-			"only beside it. CPU is that of all nodes per identity. Latencies are of requests.",
-		head: []string{"", "nodes", "conns", "loop", "identities/s", "min–max", "p50 ms", "p99 ms", "CPU µs", "fsync ms", "identities/fsync", "GC share"},
+			"only beside it. Unstored are requests that got their flags, but not within the time that is waited for a commit: they do not count. CPU is that of all nodes per identity. Latencies are of requests.",
+		head: []string{"", "nodes", "conns", "loop", "identities/s", "min–max", "unstored", "p50 ms", "p99 ms", "CPU µs", "fsync ms", "identities/fsync", "GC share"},
 	}
 	for _, s := range r.Scenarios {
 		if !s.Writes || len(s.Flagraft) == 0 {
@@ -83,7 +83,7 @@ func (r *Report) writeTable() *table {
 			loop = "open"
 		}
 		v, l := spreadOf(s.Flagraft, perSecond), latencies(s.Flagraft)
-		t.add(s.Title, strconv.Itoa(s.Nodes), strconv.Itoa(s.Conns), loop, count(v.Median), count(v.Min)+"–"+count(v.Max), l[0], l[1], fix(medianOf(s.Flagraft, cpu), 1),
+		t.add(s.Title, strconv.Itoa(s.Nodes), strconv.Itoa(s.Conns), loop, count(v.Median), count(v.Min)+"–"+count(v.Max), unstored(s.Flagraft), l[0], l[1], fix(medianOf(s.Flagraft, cpu), 1),
 			fix(medianOf(s.Flagraft, func(s *Sample) float64 { return s.StoreMillis }), 2), count(medianOf(s.Flagraft, s.perStore)), share(s))
 	}
 	return t
@@ -109,6 +109,16 @@ func (r *Report) conditionTable() *table {
 		}
 	}
 	return t
+}
+
+// unstored is the share of requests that were answered without a commit.
+func unstored(samples []Sample) string {
+	var all, not int
+	for i := range samples {
+		all += samples[i].Requests
+		not += samples[i].Unstored
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(not)/float64(max(1, all)))
 }
 
 // perStore is how many items one fsync of a node covers.

@@ -93,9 +93,10 @@ func TestRefusalsFailARun(t *testing.T) {
 	r := generate(t, addr, 1, Options{Source: get, Count: 10})
 	require.Equal(t, map[int]int{403: 1}, r.Refused)
 	require.Equal(t, 1, r.Unpersisted)
-	require.ErrorContains(t, r.Err(), "1 answers with status 403, 1 answers whose traits were not stored")
+	require.ErrorContains(t, r.Err(), "1 answers with status 403")
 	require.ErrorContains(t, r.Err(), "no such key")
 	require.Equal(t, 10, r.Requests)
+	require.Equal(t, 9, r.Done(), "what was not stored does not count as done")
 }
 
 func TestBigRequestsAreSentWhole(t *testing.T) {

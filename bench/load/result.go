@@ -18,7 +18,7 @@ type Result struct {
 	Latency  *hdrhistogram.Histogram
 
 	Refused     map[int]int // answers by status that is not 2xx
-	Unpersisted int         // answers that say the traits are not stored
+	Unpersisted int         // 2xx answers that say the traits are not known to be stored
 	Unsent      int         // due in an open run, never sent
 	Example     string      // the beginning of one refused answer
 }
@@ -27,12 +27,15 @@ func newResult() *Result {
 	return &Result{Latency: hdrhistogram.New(1, int64(2*time.Minute/time.Microsecond), 3), Refused: map[int]int{}}
 }
 
-// PerSecond is the throughput in requests.
+// Done is the number of requests that did what they asked for.
+func (r *Result) Done() int { return r.Requests - r.Unpersisted }
+
+// PerSecond is the throughput in requests that did what they asked for.
 func (r *Result) PerSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0
 	}
-	return float64(r.Requests) / r.Elapsed.Seconds()
+	return float64(r.Done()) / r.Elapsed.Seconds()
 }
 
 // Quantile is a latency, q in percent.
@@ -46,13 +49,10 @@ func (r *Result) Err() error {
 	for _, status := range slices.Sorted(maps.Keys(r.Refused)) {
 		faults = append(faults, fmt.Sprintf("%d answers with status %d", r.Refused[status], status))
 	}
-	if r.Unpersisted > 0 {
-		faults = append(faults, fmt.Sprintf("%d answers whose traits were not stored", r.Unpersisted))
-	}
 	if r.Unsent > 0 {
 		faults = append(faults, fmt.Sprintf("%d requests fell due and were not sent within %s of the end", r.Unsent, grace))
 	}
-	if r.Requests == 0 {
+	if r.Done() == 0 {
 		faults = append(faults, "no answers")
 	}
 	if faults == nil {

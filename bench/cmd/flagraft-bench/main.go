@@ -68,6 +68,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	}
 	report, err := bench.Run(ctx, c)
 	if err != nil {
+		if report != nil { // what was measured before
+			err = errors.Join(report.Text(progress), err)
+		}
 		return err
 	}
 	return write(report, *form, *page, *check, out)
