@@ -46,6 +46,9 @@ func (v *View) DocumentPage(n int) (page *Body, pages int) {
 	return slot.body, pages
 }
 
+// Paged reports whether the document has more than one page, once it was asked for.
+func (v *View) Paged() bool { return v.paged.Load() }
+
 func (v *View) appendPage(dst, whole []byte, n int) []byte {
 	p := v.pieces[n-1]
 	if n == 1 {

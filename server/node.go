@@ -177,6 +177,8 @@ func (n *Node) sdk() *sdk.SDK {
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
 		Format:    format,
+
+		DocumentPages: map[string]sdk.Pages{"always": sdk.PagesAlways, "never": sdk.PagesNever}[n.settings.DocumentPages],
 	})
 }
 

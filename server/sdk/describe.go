@@ -25,6 +25,10 @@ type identityTraitPath struct {
 	Value      route.Value `json:"trait_value" v:"required"`
 }
 
+type documentQuery struct {
+	PageID string `query:"page_id"` // of a Link to the next page
+}
+
 type featurePath struct {
 	Feature int64 `path:"feature_id"`
 }

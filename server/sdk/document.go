@@ -9,11 +9,15 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// getDocument is GET /environment-document/, for server-side keys only. The
-// document is whole: most clients ignore a Link to a next page.
+// getDocument is GET /environment-document/, for server-side keys only: the whole
+// document, or its first page with a Link to the next one (see document_agents.go).
 func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	c, ok := s.enter(ctx, fsm.UsageEnvironmentDocument, true)
 	if !ok {
+		return
+	}
+	if id := ctx.QueryArgs().Peek("page_id"); len(id) > 0 {
+		s.getDocumentPage(ctx, c, id)
 		return
 	}
 	s.stamp(ctx, c.view, 0)
@@ -27,16 +31,25 @@ func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
 			return
 		}
 	}
+	body := c.view.DocumentBody()
+	if s.pages(ctx) {
+		var pages int
+		body, pages = c.view.DocumentPage(1)
+		linkNext(ctx, c.view.IndexToken, 1, pages)
+	}
 	// A tag is exact; a date is looked at only without one (RFC 9110 §13.2.2).
 	if len(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == 0 &&
 		s.unmodifiedSince(ctx.Request.Header.Peek(fasthttp.HeaderIfModifiedSince), c.view) {
 		h.SetCanonical(cacheControlHeader, cachePrivate)
-		h.SetCanonical(varyHeader, varyByKey)
-		h.SetCanonical(etagHeader, c.view.DocumentBody().ETag)
+		h.SetCanonical(etagHeader, body.ETag)
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
-		return
+	} else {
+		s.serveBody(ctx, body)
 	}
-	s.serveBody(ctx, c.view.DocumentBody())
+	h.SetCanonical(varyHeader, varyByKey)
+	if c.view.Paged() && s.DocumentPages == PagesAuto {
+		h.SetCanonical(varyHeader, varyByKeyAndAgent)
+	}
 }
 
 // sameSecondDoubt is how long a date of a second with two versions is doubted: a

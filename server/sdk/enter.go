@@ -181,10 +181,14 @@ var (
 	etagHeader            = []byte("Etag")
 	lastModifiedHeader    = []byte("Last-Modified")
 	varyHeader            = []byte("Vary")
+	linkHeader            = []byte("Link")
 
 	jsonType     = []byte("application/json")
 	cachePrivate = []byte("no-cache, private")
 	varyByKey    = []byte("X-Environment-Key, Accept-Encoding")
-	gzipCoding   = []byte("gzip")
-	valueFalse   = []byte("false")
+
+	varyByKeyAndAgent = []byte("X-Environment-Key, Accept-Encoding, User-Agent")
+
+	gzipCoding = []byte("gzip")
+	valueFalse = []byte("false")
 )

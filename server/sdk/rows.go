@@ -24,7 +24,7 @@ func (s *SDK) Rows() []route.Row {
 			Handler: raw(s.postBulk, bulkInput{}, nil)},
 		{Method: "GET", Path: "/api/v1/environment-document/", OperationID: "sdk_v1_environment_document", Kind: route.Read, Auth: server,
 			Summary: "Retrieve the environment document.",
-			Handler: raw(s.getDocument, nil, documentOutput{})},
+			Handler: raw(s.getDocument, documentQuery{}, documentOutput{})},
 		{Method: "POST", Path: "/api/v1/analytics/flags/", OperationID: "api_v1_analytics_flags_create", Kind: route.Local, Auth: key,
 			Summary: "Report how often flags were evaluated.",
 			Handler: raw(s.postAnalytics, nil, nil)},

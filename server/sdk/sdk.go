@@ -50,6 +50,8 @@ type Config struct {
 	Node string
 
 	Format fsm.Format
+	// DocumentPages says who gets large environment documents in pages.
+	DocumentPages Pages
 	// PersistBudget is how long an identity answer waits for its traits to be
 	// stored before it is given without. Zero: 300 ms.
 	PersistBudget time.Duration

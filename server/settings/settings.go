@@ -34,6 +34,8 @@ type Settings struct {
 	Demo             bool   `flag:"demo" usage:"fill an empty installation with an example project"`
 
 	SDKFormat          string `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
+	DocumentPages      string `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
+	MaxStreams         int    `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
 	TrustProxyHeaders  bool   `flag:"trust-proxy-headers" usage:"believe X-Forwarded-For and X-Forwarded-Proto"`
 	E2EToken           string `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
 	FrontendURL        string `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects"`
