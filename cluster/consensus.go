@@ -64,8 +64,12 @@ func (n *Node) Propose(ctx context.Context, entry []byte) (Applied, error) {
 	if err := n.surelyNot(ctx); err != nil {
 		return Applied{}, err
 	}
-	f := n.raft.Apply(entry, n.cfg.Timing.Enqueue)
-	if err := n.await(ctx, f.Error); err != nil {
+	var f raft.ApplyFuture
+	err := n.await(ctx, func() error {
+		f = n.raft.Apply(entry, n.cfg.Timing.Enqueue)
+		return f.Error()
+	})
+	if err != nil {
 		return Applied{}, err
 	}
 	return Applied{Index: f.Index(), Response: f.Response()}, nil
@@ -77,7 +81,7 @@ func (n *Node) Barrier(ctx context.Context) error {
 	if err := n.surelyNot(ctx); err != nil {
 		return err
 	}
-	return n.await(ctx, n.raft.Barrier(n.cfg.Timing.Enqueue).Error)
+	return n.await(ctx, func() error { return n.raft.Barrier(n.cfg.Timing.Enqueue).Error() })
 }
 
 // surelyNot answers before anything is handed to Raft.
@@ -93,11 +97,15 @@ func (n *Node) surelyNot(ctx context.Context) error {
 	return nil
 }
 
-// await waits for one of Raft's futures, which do not know contexts, and some
-// of which Raft forgets when it shuts down while they are queued.
-func (n *Node) await(ctx context.Context, result func() error) error {
+// await waits for a request to Raft, which knows no contexts, and which forgets
+// what is queued when it shuts down.
+func (n *Node) await(ctx context.Context, request func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- result() }()
+	n.asked.Add(1)
+	go func() {
+		defer n.asked.Add(-1)
+		done <- request()
+	}()
 	select {
 	case err := <-done:
 		return proposeError(err)
@@ -108,12 +116,21 @@ func (n *Node) await(ctx context.Context, result func() error) error {
 	}
 }
 
+// drain waits until Raft has answered everything: at once with a majority,
+// without one when the lease ends, and with a hung disk not at all.
+func (n *Node) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), n.cfg.Timing.Election)
+	defer cancel()
+	for n.asked.Load() > 0 && pause(ctx, time.Millisecond) {
+	}
+}
+
 // TransferLeadership hands leadership to the follower that is best up to date.
 func (n *Node) TransferLeadership(ctx context.Context) error {
 	if err := n.surelyNotForTransfer(ctx); err != nil {
 		return err
 	}
-	return n.await(ctx, n.raft.LeadershipTransfer().Error)
+	return n.await(ctx, func() error { return n.raft.LeadershipTransfer().Error() })
 }
 
 func (n *Node) surelyNotForTransfer(ctx context.Context) error {

@@ -522,7 +522,7 @@ func TestHeartbeatOfANewerTermStoresNothingUnderIt(t *testing.T) {
 			Term:      foreign,
 		}, &reply))
 		// Not Propose, which looks at the state first: Raft's own queue.
-		m.node.await(patient(t), m.node.raft.Apply([]byte("x"), time.Second).Error)
+		m.node.await(patient(t), func() error { return m.node.raft.Apply([]byte("x"), time.Second).Error() })
 		last, err := m.node.store.LastIndex()
 		require.NoError(t, err)
 		for i := uint64(1); i <= last; i++ {

@@ -184,5 +184,5 @@ func (n *Node) Remove(ctx context.Context, nodeID string) error {
 	if err := n.surelyNot(ctx); err != nil {
 		return err
 	}
-	return n.await(ctx, n.raft.RemoveServer(raft.ServerID(nodeID), 0, joinTimeout).Error)
+	return n.await(ctx, func() error { return n.raft.RemoveServer(raft.ServerID(nodeID), 0, joinTimeout).Error() })
 }

@@ -88,7 +88,7 @@ func (n *Node) runLeadership(ctx context.Context) {
 func (n *Node) assumeLeadership(ctx context.Context) uint64 {
 	term := n.raft.CurrentTerm()
 	for ctx.Err() == nil && n.raft.State() == raft.Leader && n.raft.CurrentTerm() == term {
-		if n.await(ctx, n.raft.Barrier(n.cfg.Timing.Enqueue).Error) == nil {
+		if n.await(ctx, func() error { return n.raft.Barrier(n.cfg.Timing.Enqueue).Error() }) == nil {
 			return term
 		}
 		pause(ctx, 10*time.Millisecond)

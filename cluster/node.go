@@ -54,6 +54,7 @@ type Node struct {
 	stopOnce  sync.Once
 	stopErr   error
 	stopped   atomic.Bool
+	asked     atomic.Int64  // requests that Raft has not answered
 	dead      chan struct{} // closed when Raft has shut down
 }
 
@@ -200,6 +201,10 @@ func (n *Node) Stop(ctx context.Context) error {
 		n.loops[0].Stop() // formation
 		n.handOver(ctx)
 		n.gossip.leave()
+		for _, l := range n.loops {
+			l.Stop()
+		}
+		n.drain()
 		kept := n.store.keepCommit(n.raft.CommitIndex())
 		n.stopErr = errors.Join(kept, n.closeAll())
 	})
