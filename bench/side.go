@@ -77,10 +77,17 @@ func (s *side) read(ctx context.Context) (r reading, err error) {
 
 // measure runs the load once. items is how many items a request carries.
 func (s *side) measure(ctx context.Context, g *load.Generator, o load.Options, items int) (Sample, error) {
+	first, err := s.read(ctx)
+	if err != nil {
+		return Sample{}, err
+	}
 	before, err := s.read(ctx)
 	if err != nil {
 		return Sample{}, err
 	}
+	// Reading the counters allocates too: what it took just now is not the load's.
+	before.counters.Allocs += before.counters.Allocs - first.counters.Allocs
+	before.counters.AllocBytes += before.counters.AllocBytes - first.counters.AllocBytes
 	start := time.Now()
 	result, err := g.Run(ctx, o)
 	wall := time.Since(start)
@@ -103,6 +110,9 @@ func sampleOf(before, after reading, r *load.Result, wall time.Duration, items i
 	own, machine := after.own-before.own, after.machine-before.machine
 	c := after.counters.Since(before.counters)
 	ms := func(q float64) float64 { return float64(r.Quantile(q)) / 1e6 }
+	if after.counters.Allocs < before.counters.Allocs { // reading was cheaper this time
+		c.Allocs, c.AllocBytes = 0, 0
+	}
 	s := Sample{
 		Requests: r.Requests, Unstored: r.Unpersisted, PerSecond: r.PerSecond() * float64(items), CPU: float64(cpu) / 1e3 / n,
 		P50: ms(50), P99: ms(99), P999: ms(99.9), Max: ms(100),
