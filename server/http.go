@@ -70,6 +70,7 @@ func (s *Server) listen() error {
 		MaxRequestBodySize:    s.settings.MaxBodyBytes,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
+		KeepHijackedConns:     true, // streams own their connections
 		NoDefaultServerHeader: true,
 		Logger:                quietLogger{s.log},
 	}

@@ -152,5 +152,8 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })
 	gauge("flagraft_http_connections", func() float64 { return float64(n.server.http.GetOpenConnectionsCount()) })
 	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
+	gauge("flagraft_streams_open", func() float64 { return float64(n.streams.Open()) })
+	gauge("flagraft_stream_events_total", func() float64 { return float64(n.streams.Events()) })
+	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
 	m.set.Store(set)
 }

@@ -49,6 +49,7 @@ type Node struct {
 	batcher    *fsm.IdentityBatcher
 	identities *fsm.IdentityWriter
 	usage      *fsm.UsageCounter
+	streams    *sdk.Streams
 	scheduler  *fsm.Scheduler
 	api        *admin.API
 	server     *Server
@@ -90,7 +91,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	}
 	n.handleCalls()
 	n.cluster.OnLeadership(n.led)
-	n.views.OnView(func(*fsm.View) { n.cluster.Nudge() })
+	n.views.OnView(func(*fsm.View) { n.streams.Wake(); n.cluster.Nudge() })
+	n.views.OnGone(func(uint64) { n.streams.Wake() })
+	n.progress.OnTold(n.streams.Wake)
 	n.founder = actor.Go(n.found)
 	if err := n.server.listen(); err != nil {
 		return err
@@ -120,6 +123,7 @@ func (n *Node) startActors() {
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, time.Now, n.settings.Retention(), n.log)
 	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.log)
 	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), time.Now, n.sendUsage, n.log)
+	n.streams = sdk.NewStreams(sdk.StreamsConfig{Views: n.views, Everywhere: n.progress.Everywhere, Alone: n.progress.Alone, Max: n.settings.MaxStreams})
 }
 
 // assemble makes the route table and the server of it.
@@ -170,7 +174,7 @@ func (n *Node) sdk() *sdk.SDK {
 		format = fsm.FormatEdge
 	}
 	return sdk.New(sdk.Config{
-		FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Log: n.log,
+		FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		Ready:     n.cluster.Ready,
 		ReadIndex: n.cluster.ReadIndex,
@@ -185,6 +189,7 @@ func (n *Node) sdk() *sdk.SDK {
 func (n *Node) ofrep() *ofrep.API {
 	return ofrep.New(ofrep.Config{
 		FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
+		EventStream: func(key string) string { return "/sse/environments/" + key + "/ofrep" },
 	})
 }
 
@@ -242,6 +247,9 @@ func (n *Node) stop(ctx context.Context) error {
 	}
 	if n.founder != nil {
 		n.founder.Stop()
+	}
+	if n.streams != nil {
+		n.streams.Stop() // clients connect to another node
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.stop(ctx))

@@ -29,6 +29,10 @@ type documentQuery struct {
 	PageID string `query:"page_id"` // of a Link to the next page
 }
 
+type streamPath struct {
+	Key string `path:"environment_key"`
+}
+
 type featurePath struct {
 	Feature int64 `path:"feature_id"`
 }

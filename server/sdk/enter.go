@@ -123,6 +123,11 @@ func minIndex(token []byte, epoch string) uint64 {
 	if !ok || string(have) != epoch {
 		return 0
 	}
+	return number(digits)
+}
+
+// number reads digits; anything else is 0.
+func number(digits []byte) uint64 {
 	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil {
 		return 0

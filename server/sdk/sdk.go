@@ -31,6 +31,8 @@ type Config struct {
 	Identities IdentityWriter
 	Usage      UsageCounter
 	Log        *slog.Logger
+	// Streams is realtime; nil: it is refused.
+	Streams *Streams
 
 	// Fresh reports whether this node heard from the leader lately and has applied
 	// what it announced: then an identity that needs no change needs no write.
