@@ -290,7 +290,7 @@ func TestExplanation(t *testing.T) {
 	for _, o := range f.Overrides[1:] {
 		require.False(t, o.Won)
 	}
-	require.Equal(t, 3, len(f.Overrides), "adult and half beside its own")
+	require.Len(t, f.Overrides, 3, "adult and half beside its own")
 	require.Len(t, out.Trace.Segments, 2, "only what overrides f0")
 	adult := out.Trace.Segments[0]
 	require.Equal(t, "adult", adult.Name)

@@ -275,3 +275,29 @@ func TestAgreesWithIdentities(t *testing.T) {
 		})
 	}
 }
+
+// TestConsistency: a request sees what its token says, or is told that it cannot.
+func TestConsistency(t *testing.T) {
+	h := newHouse(t)
+	h.feature(fsm.Feature{Name: "f"}, true, none)
+	token := h.sdk().Do("POST", all, `{}`).Header.Get("Flagraft-Index")
+	epoch, _, _ := strings.Cut(token, "-")
+	for _, c := range []struct {
+		header, value string
+		status        int
+	}{
+		{"Flagraft-Min-Index", token, 200},
+		{"Flagraft-Min-Index", "another-99999999", 200},
+		{"Flagraft-Consistency", "linearizable", 200},
+		{"Flagraft-Consistency", "local", 200},
+	} {
+		a := h.sdk().With(c.header, c.value).Do("POST", all, `{}`)
+		require.Equal(t, c.status, a.Status, a.Raw)
+	}
+	a := h.sdk().With("Flagraft-Min-Index", epoch+"-99999999").Do("POST", all, `{}`)
+	require.Equal(t, 503, a.Status)
+	require.Equal(t, `{"errorCode":"GENERAL","errorDetails":"This node has not reached the requested index in time."}`, a.Raw)
+	require.Equal(t, "1", a.Header.Get("Retry-After"))
+	require.Equal(t, 200, h.sdk().Do("POST", all+"?flagConfigEtag=%22"+token+"%22", `{}`).Status)
+	require.Equal(t, 200, h.sdk().Do("POST", all+"?flagConfigEtag="+epoch+"-99999999", `{}`).Status, "only waited for")
+}
