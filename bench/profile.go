@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/flagraft/flagraft/bench/probe"
 )
 
 // profile runs a turn once more, outside the figures, and keeps what each node used
@@ -33,25 +34,13 @@ func (b *bench) profile(ctx context.Context, p *play, t turn) error {
 	return errors.Join(append(errs, err)...)
 }
 
-func fetch(ctx context.Context, url, file string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }() // only read
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, resp.Status)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(f, resp.Body)
-	return errors.Join(err, f.Close())
+func fetch(ctx context.Context, url, file string) error {
+	return probe.Get(ctx, url, time.Minute, func(body io.Reader) error {
+		f, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, body)
+		return errors.Join(err, f.Close())
+	})
 }

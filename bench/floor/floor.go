@@ -127,6 +127,7 @@ func Server(h fasthttp.RequestHandler) *fasthttp.Server {
 		MaxRequestBodySize:    s.MaxBodyBytes,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
+		KeepHijackedConns:     true,
 		NoDefaultServerHeader: true,
 	}
 }

@@ -58,7 +58,7 @@ func node(ctx context.Context, addr string) (c Counters, err error) {
 			Nanos   int64  `json:"store_nanos"`
 		} `json:"storage"`
 	}
-	err = get(ctx, "http://"+addr+"/status", func(r io.Reader) error { return json.NewDecoder(r).Decode(&status) })
+	err = Get(ctx, "http://"+addr+"/status", readTimeout, func(r io.Reader) error { return json.NewDecoder(r).Decode(&status) })
 	if err != nil {
 		return c, err
 	}
@@ -67,7 +67,7 @@ func node(ctx context.Context, addr string) (c Counters, err error) {
 		return c, errors.New("/status has no counters of the log store")
 	}
 	c.Stores, c.Entries, c.StoreTime = st.Stores, st.Entries, time.Duration(st.Nanos)
-	return c, get(ctx, "http://"+addr+"/metrics", c.metrics)
+	return c, Get(ctx, "http://"+addr+"/metrics", readTimeout, c.metrics)
 }
 
 // metrics reads the process metrics of a Prometheus page.
@@ -104,8 +104,11 @@ func (c *Counters) metrics(r io.Reader) error {
 	return lines.Err()
 }
 
-func get(ctx context.Context, url string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+const readTimeout = 10 * time.Second
+
+// Get reads the body of what a management port answers with 200.
+func Get(ctx context.Context, url string, timeout time.Duration, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
