@@ -1,6 +1,8 @@
 package ofrep_test
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -300,4 +302,30 @@ func TestConsistency(t *testing.T) {
 	require.Equal(t, "1", a.Header.Get("Retry-After"))
 	require.Equal(t, 200, h.sdk().Do("POST", all+"?flagConfigEtag=%22"+token+"%22", `{}`).Status)
 	require.Equal(t, 200, h.sdk().Do("POST", all+"?flagConfigEtag="+epoch+"-99999999", `{}`).Status, "only waited for")
+}
+
+// TestEventStream: the stream that a bulk answer names exists, and its first event's tag is one that a refetch may wait for.
+func TestEventStream(t *testing.T) {
+	h := newHouse(t)
+	a := h.sdk().Do("POST", all, `{}`)
+	require.Equal(t, `{"flags":[],"eventStreams":[{"type":"sse","endpoint":{"requestUri":"/sse/environments/`+clientKey+`/ofrep"},"inactivityDelaySec":120}]}`, a.Raw)
+	require.NotContains(t, h.sdk().Do("POST", all+"/f", `{}`).Raw, "eventStreams")
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.Base+"/sse/environments/"+clientKey+"/ofrep", nil)
+	require.NoError(t, err)
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, 200, resp.StatusCode)
+	lines := bufio.NewScanner(resp.Body)
+	var data struct{ Type, Etag string }
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			require.NoError(t, json.Unmarshal([]byte(text), &data))
+			break
+		}
+	}
+	require.Equal(t, "refetchEvaluation", data.Type)
+	require.Equal(t, 200, h.sdk().Do("POST", all+"?flagConfigEtag="+data.Etag, `{}`).Status)
+	require.Equal(t, 200, h.sdk().With("Flagraft-Min-Index", data.Etag).Do("POST", all, `{}`).Status)
 }

@@ -185,7 +185,7 @@ await check('web: a changed context is evaluated anew', async () => {
 const bulk = await fetch(world.origin + '/ofrep/v1/evaluate/flags', {
   method: 'POST', headers: { 'X-Environment-Key': world.clientKey, 'Content-Type': 'application/json' }, body: '{}',
 })
-if ((await bulk.json()).eventStreams) {
+if ((await bulk.json()).eventStreams && typeof EventSource !== 'undefined') {
   await check('web: the event stream announces changes', async () => {
     await setLive(true, 'quiet')
     const { client, provider } = await web({ targetingKey: unique('stream') }, { ...byToken(world.clientKey), changeDetection: 'sse' })
