@@ -41,6 +41,7 @@ type View struct {
 	states   map[uint64]*ServedState // by feature state
 	segments map[uint64]*servedSegment
 	*onDemand
+	prepared *prepared
 }
 
 // onDemand is what a View works out when it is first asked, once: sync.Once lets
@@ -115,7 +116,7 @@ func newView(s *State, environment uint64) *View {
 	if o == nil {
 		return nil
 	}
-	v := &View{Index: s.Index, State: s, Environment: e, Project: p, Organisation: o, HideDisabled: p.HideDisabledFlags, onDemand: &onDemand{}}
+	v := &View{Index: s.Index, State: s, Environment: e, Project: p, Organisation: o, HideDisabled: p.HideDisabledFlags, onDemand: &onDemand{}, prepared: &prepared{}}
 	if e.HideDisabledFlags != nil {
 		v.HideDisabled = *e.HideDisabledFlags
 	}
@@ -131,6 +132,7 @@ func newView(s *State, environment uint64) *View {
 // superseded rows and tree nodes would otherwise stay in memory.
 func (v *View) moved(s *State) *View {
 	n := *v
+	n.prepared = &prepared{}
 	n.State, n.Index = s, s.Index
 	n.IndexToken = AppendIndexToken(nil, s.Genesis.Epoch, s.Index)
 	return &n

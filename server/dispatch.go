@@ -12,9 +12,9 @@ import (
 
 // handle serves one request. For raw rows it allocates nothing.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	s.common.apply(ctx)
 	if s.inFlight.Add(1) > int64(s.settings.MaxRequests) {
 		s.inFlight.Add(-1)
+		s.common.apply(ctx)
 		s.metrics.shed.Inc()
 		writeError(ctx, route.Unavailable("Too many requests are being worked on.", 1))
 		return
@@ -52,7 +52,11 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 		s.common.preflight.CopyTo(&ctx.Response.Header)
 		return
 	}
-	if !s.table.Lookup(ctx.Method(), ctx.URI().PathOriginal(), m) {
+	found := s.table.Lookup(ctx.Method(), ctx.URI().PathOriginal(), m)
+	if !found || !m.Row.OwnHead {
+		s.common.apply(ctx)
+	}
+	if !found {
 		s.unmatched(ctx, m)
 		return
 	}

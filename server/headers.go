@@ -73,16 +73,21 @@ var (
 
 // apply starts an answer with the common headers. It does not allocate.
 func (h *commonHeaders) apply(ctx *fasthttp.RequestCtx) {
-	if len(ctx.Request.Header.PeekBytes(originHeader)) > 0 {
-		h.cors.CopyTo(&ctx.Response.Header)
+	h.begin(&ctx.Response.Header, len(ctx.Request.Header.PeekCanonical(originHeader)) > 0)
+}
+
+// begin is apply for headers that are kept; cors: the request has an Origin.
+func (h *commonHeaders) begin(dst *fasthttp.ResponseHeader, cors bool) {
+	if cors {
+		h.cors.CopyTo(dst)
 		return
 	}
-	h.plain.CopyTo(&ctx.Response.Header)
+	h.plain.CopyTo(dst)
 }
 
 // isPreflight reports a browser's question before the request.
 func isPreflight(ctx *fasthttp.RequestCtx) bool {
-	return ctx.IsOptions() && len(ctx.Request.Header.PeekBytes(requestedMethod)) > 0
+	return ctx.IsOptions() && len(ctx.Request.Header.PeekCanonical(requestedMethod)) > 0
 }
 
 // writeResponse sends a detached answer.

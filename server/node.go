@@ -180,6 +180,7 @@ func (n *Node) sdk() *sdk.SDK {
 		ReadIndex: n.cluster.ReadIndex,
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
+		Begin:     newCommonHeaders().begin,
 		Format:    format,
 
 		DocumentPages: map[string]sdk.Pages{"always": sdk.PagesAlways, "never": sdk.PagesNever}[n.settings.DocumentPages],

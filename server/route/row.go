@@ -76,6 +76,7 @@ type Row struct {
 	Handler    Handler
 	Deprecated bool
 	Hidden     bool // left out of the API description
+	OwnHead    bool // a RawHandler that begins every answer itself, with the headers that all answers have
 
 	schema     *Schema
 	encoder    *Encoder

@@ -30,42 +30,45 @@ type caller struct {
 	server bool // a server-side key
 }
 
-// enter authenticates a request, honours the consistency it asks for and loads
-// the View. When it returns false the refusal is written.
+// enter is admit; when it returns false the refusal is written.
 func (s *SDK) enter(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly bool) (caller, bool) {
-	key := ctx.Request.Header.PeekBytes(keyHeader)
+	c, err := s.admit(ctx, kind, serverOnly)
+	if err != nil {
+		s.fail(ctx, err)
+	}
+	return c, err == nil
+}
+
+// admit authenticates a request, honours the consistency it asks for and loads
+// the View.
+func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly bool) (caller, error) {
+	key := ctx.Request.Header.PeekCanonical(keyHeader)
 	if len(key) == 0 || serverOnly && !bytes.HasPrefix(key, serverPrefix) {
-		s.fail(ctx, route.Forbidden(msgNoKey))
-		return caller{}, false
+		return caller{}, route.Forbidden(msgNoKey)
 	}
 	found, ok := s.Views.ByKey(key)
 	if !ok {
-		s.fail(ctx, s.unknownKey())
-		return caller{}, false
+		return caller{}, s.unknownKey()
 	}
 	if found.Server && !found.Usable(fsm.TimeOf(s.Clock())) {
-		s.fail(ctx, route.Forbidden(msgUnusable))
-		return caller{}, false
+		return caller{}, route.Forbidden(msgUnusable)
 	}
 	if err := s.consistency(ctx, found.Live); err != nil {
-		s.fail(ctx, err)
-		return caller{}, false
+		return caller{}, err
 	}
 	view := found.Live.View()
 	if view == nil {
 		if view = s.firstView(found.Live); view == nil {
-			s.fail(ctx, route.Unavailable(msgNoState, 1))
-			return caller{}, false
+			return caller{}, route.Unavailable(msgNoState, 1)
 		}
 	}
 	if view.Organisation.StopServingFlags {
-		s.fail(ctx, route.Forbidden(msgStopped))
-		return caller{}, false
+		return caller{}, route.Forbidden(msgStopped)
 	}
 	if kind != 0 {
 		s.Usage.Add(view.Environment.ID, kind, 0, "", 1)
 	}
-	return caller{live: found.Live, view: view, server: found.Server}, true
+	return caller{live: found.Live, view: view, server: found.Server}, nil
 }
 
 // unknownKey is a 403, unless this node cannot know all keys yet.
@@ -86,8 +89,8 @@ func (s *SDK) firstView(l *fsm.Live) *fsm.View {
 
 // consistency waits for what Flagraft-Consistency and Flagraft-Min-Index ask for.
 func (s *SDK) consistency(ctx *fasthttp.RequestCtx, l *fsm.Live) error {
-	level := ctx.Request.Header.PeekBytes(consistencyHeader)
-	token := ctx.Request.Header.PeekBytes(minIndexHeader)
+	level := ctx.Request.Header.PeekCanonical(consistencyHeader)
+	token := ctx.Request.Header.PeekCanonical(minIndexHeader)
 	if len(level) == 0 && len(token) == 0 || string(level) == "local" {
 		return nil
 	}
@@ -179,6 +182,8 @@ var (
 	persistedHeader   = []byte("Flagraft-Traits-Persisted")
 	updatedAtHeader   = []byte("X-Flagsmith-Document-Updated-At")
 
+	originHeader          = []byte("Origin")
+	noneMatchHeader       = []byte("If-None-Match")
 	acceptHeader          = []byte("Accept")
 	acceptEncodingHeader  = []byte("Accept-Encoding")
 	cacheControlHeader    = []byte("Cache-Control")

@@ -13,22 +13,46 @@ import (
 const msgFeatureNotFound = "Given feature not found"
 
 // getFlags is GET /flags/: the whole list as rendered for the View, or one flag.
-func (s *SDK) getFlags(ctx *fasthttp.RequestCtx, _ *route.Match) {
-	if !acceptsJSON(ctx.Request.Header.PeekBytes(acceptHeader)) {
-		s.fail(ctx, route.Detail(fasthttp.StatusNotAcceptable, "Could not satisfy the request Accept header."))
+func (s *SDK) getFlags(ctx *fasthttp.RequestCtx, m *route.Match) {
+	if !acceptsJSON(ctx.Request.Header.PeekCanonical(acceptHeader)) {
+		s.refuse(ctx, m, route.Detail(fasthttp.StatusNotAcceptable, "Could not satisfy the request Accept header."))
 		return
 	}
-	c, ok := s.enter(ctx, fsm.UsageFlags, false)
-	if !ok {
+	c, err := s.admit(ctx, fsm.UsageFlags, false)
+	if err != nil {
+		s.refuse(ctx, m, err)
 		return
 	}
 	if bytes.IndexByte(ctx.Request.Header.RequestURI(), '?') >= 0 && ctx.QueryArgs().Has("feature") {
+		s.begin(ctx, m)
 		s.oneFlag(ctx, c, string(ctx.QueryArgs().Peek("feature")))
 		return
 	}
-	s.stamp(ctx, c.view, 0)
-	ctx.Response.Header.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
-	s.serveBody(ctx, c.view.FlagsBody(s.Format, c.server))
+	s.allFlags(ctx, m, c)
+}
+
+// allFlags is serveBody with prepared headers.
+func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
+	b := c.view.FlagsBody(s.Format, c.server)
+	kind := headFlags
+	if c.server {
+		kind = headServerFlags
+	}
+	compress := len(b.Plain) >= minGzip && acceptsGzip(ctx.Request.Header.PeekCanonical(acceptEncodingHeader))
+	if compress {
+		kind++
+	}
+	s.startPrepared(ctx, m, c.view, kind)
+	if tags := ctx.Request.Header.PeekCanonical(noneMatchHeader); len(tags) > 0 && matchesTag(tags, b) {
+		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
+		ctx.Response.Header.SetContentEncodingBytes(nil)
+		return
+	}
+	if compress {
+		ctx.Response.SetBodyRaw(b.Gzip())
+		return
+	}
+	ctx.Response.SetBodyRaw(b.Plain)
 }
 
 // oneFlag answers ?feature=: names are compared ignoring case, an empty one

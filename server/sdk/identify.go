@@ -30,14 +30,15 @@ type person struct {
 
 // postIdentities is POST /identities/.
 func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
-	c, ok := s.enter(ctx, fsm.UsageIdentities, false)
-	if !ok {
+	c, err := s.admit(ctx, fsm.UsageIdentities, false)
+	if err != nil {
+		s.refuse(ctx, m, err)
 		return
 	}
 	sc := s.scratch()
 	defer s.release(sc)
 	if err := s.identifyInputOf(ctx, m, sc); err != nil {
-		s.fail(ctx, err)
+		s.refuse(ctx, m, err)
 		return
 	}
 	if !c.server && !c.view.Environment.AllowClientTraits {
@@ -52,7 +53,9 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	default:
 		p = s.identify(c, sc)
 	}
-	s.answerIdentity(ctx, c, sc, p)
+	s.startPrepared(ctx, m, c.view, headIdentity)
+	s.amendHead(ctx, c.view, p)
+	s.writeIdentity(ctx, c, sc, p)
 }
 
 // getIdentities is GET /identities/: it creates the identity, unless transient is

@@ -10,8 +10,15 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// answerIdentity evaluates and writes {"identifier", "traits", "flags"}.
+// answerIdentity evaluates and answers {"identifier", "traits", "flags"}.
 func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
+	s.identityHead(ctx, c, p)
+	ctx.Response.Header.SetContentTypeBytes(jsonType)
+	s.writeIdentity(ctx, c, sc, p)
+}
+
+// writeIdentity is the body of answerIdentity.
+func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
 	sc.prepare(c, c.view.Engine, p)
 	dst := append(sc.body[:0], `{"identifier":`...)
 	dst = route.AppendString(dst, p.identifier)
@@ -20,8 +27,6 @@ func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p 
 	dst = append(dst, `,"flags":`...)
 	dst = s.appendFlags(dst, c, sc, p)
 	dst = append(dst, '}')
-	s.identityHead(ctx, c, p)
-	ctx.Response.Header.SetContentTypeBytes(jsonType)
 	// The connection keeps this buffer until the answer is sent; its old one is ours.
 	sc.body = ctx.Response.SwapBody(dst)
 }

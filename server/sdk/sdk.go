@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -50,6 +52,9 @@ type Config struct {
 	Clock func() time.Time
 	// Node is the value of Flagraft-Node; empty: no header.
 	Node string
+	// Begin starts headers with those that every answer has; cors: for a request
+	// with an Origin. nil: there are none.
+	Begin func(h *fasthttp.ResponseHeader, cors bool)
 
 	Format fsm.Format
 	// DocumentPages says who gets large environment documents in pages.
@@ -87,6 +92,9 @@ func New(c Config) *SDK {
 	}
 	if c.Ready == nil {
 		c.Ready = func() bool { return true }
+	}
+	if c.Begin == nil {
+		c.Begin = func(h *fasthttp.ResponseHeader, _ bool) { h.Reset() }
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now

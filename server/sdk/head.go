@@ -1,0 +1,101 @@
+package sdk
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// The kinds of prepared headers, one slot of a View each and one more for
+// requests with an Origin. The compressed form stands after the plain one.
+const (
+	headFlags = iota
+	headFlagsGzip
+	headServerFlags
+	headServerFlagsGzip
+	headIdentity
+	headKinds
+)
+
+// startPrepared starts a successful answer with headers that are made once for a
+// View and then copied whole. Age is 0 in them, as it is on the leader.
+func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.View, kind int) {
+	slot, cors := kind, fromBrowser(ctx)
+	if cors {
+		slot += headKinds
+	}
+	at := v.Prepared(slot)
+	h, ok := at.Load().(*fasthttp.ResponseHeader)
+	if !ok {
+		h = s.prepareHead(m, v, kind, cors)
+		at.Store(h)
+	}
+	h.CopyTo(&ctx.Response.Header)
+	if s.Age == nil {
+		return
+	}
+	if age := s.Age(); age >= time.Millisecond {
+		var buf [20]byte
+		ctx.Response.Header.SetCanonical(ageHeader, strconv.AppendInt(buf[:0], int64(age/time.Millisecond), 10))
+	}
+}
+
+// prepareHead makes the headers that [SDK.stamp] and [SDK.serveBody] set.
+func (s *SDK) prepareHead(m *route.Match, v *fsm.View, kind int, cors bool) *fasthttp.ResponseHeader {
+	h := &fasthttp.ResponseHeader{}
+	s.Begin(h, cors)
+	h.Set(fasthttp.HeaderAllow, m.Allow)
+	h.SetContentTypeBytes(jsonType)
+	h.SetCanonical(indexHeader, v.IndexToken)
+	if s.Age != nil {
+		h.SetCanonical(ageHeader, []byte{'0'})
+	}
+	if len(s.node) > 0 {
+		h.SetCanonical(nodeHeader, s.node)
+	}
+	h.SetCanonical(updatedAtHeader, v.UpdatedAt)
+	if kind == headIdentity {
+		return h
+	}
+	h.SetCanonical(cacheControlHeader, cachePrivate)
+	h.SetCanonical(varyHeader, varyByKey)
+	b := v.FlagsBody(s.Format, kind >= headServerFlags)
+	if kind == headFlagsGzip || kind == headServerFlagsGzip {
+		h.SetCanonical(etagHeader, b.GzipETag)
+		h.SetCanonical(contentEncodingHeader, gzipCoding)
+	} else {
+		h.SetCanonical(etagHeader, b.ETag)
+	}
+	return h
+}
+
+// amendHead puts into prepared headers what differs in the answer about a person.
+func (s *SDK) amendHead(ctx *fasthttp.RequestCtx, v *fsm.View, p person) {
+	if p.index > v.Index {
+		var buf [40]byte
+		ctx.Response.Header.SetCanonical(indexHeader, fsm.AppendIndexToken(buf[:0], v.State.Genesis.Epoch, p.index))
+	}
+	if p.lost {
+		ctx.Response.Header.SetCanonical(persistedHeader, valueFalse)
+	}
+}
+
+// begin starts an answer of a row that does so itself, when it is not prepared.
+func (s *SDK) begin(ctx *fasthttp.RequestCtx, m *route.Match) {
+	s.Begin(&ctx.Response.Header, fromBrowser(ctx))
+	ctx.Response.Header.Set(fasthttp.HeaderAllow, m.Allow)
+}
+
+// refuse is fail for rows that begin their answers themselves.
+func (s *SDK) refuse(ctx *fasthttp.RequestCtx, m *route.Match, err error) {
+	s.begin(ctx, m)
+	s.fail(ctx, err)
+}
+
+func fromBrowser(ctx *fasthttp.RequestCtx) bool {
+	return len(ctx.Request.Header.PeekCanonical(originHeader)) > 0
+}
