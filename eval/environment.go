@@ -143,6 +143,12 @@ func (ev *Evaluation) Matches(i int) bool {
 	return ev.matched[i>>6]&(1<<(i&63)) != 0
 }
 
+// Matched is the set of matching segments, bit i for segment i; false when there
+// are more than 64 segments.
+func (ev *Evaluation) Matched() (set uint64, ok bool) {
+	return ev.first, len(ev.matched) <= 1
+}
+
 // AppendMatches appends the indexes of the matching segments in order.
 func (ev *Evaluation) AppendMatches(dst []int) []int {
 	for w, word := range ev.matched {
@@ -157,6 +163,12 @@ func (ev *Evaluation) AppendMatches(dst []int) []int {
 // been Reset for this very environment.
 func (e *Environment) Evaluate(s *Subject, ev *Evaluation) {
 	e.MatchSegments(s, ev)
+	e.DecideFeatures(s, ev)
+}
+
+// DecideFeatures decides every feature after [Environment.MatchSegments] for the
+// same subject; both together are [Environment.Evaluate].
+func (e *Environment) DecideFeatures(s *Subject, ev *Evaluation) {
 	if cap(ev.Outcomes) < len(e.features) {
 		ev.Outcomes = make([]Outcome, len(e.features))
 	}

@@ -19,6 +19,8 @@ const (
 	headServerFlagsGzip
 	headIdentity
 	headKinds
+
+	listsSlot = 2 * headKinds // of flagLists
 )
 
 // startPrepared starts a successful answer with headers that are made once for a

@@ -80,9 +80,18 @@ func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
 func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) []byte {
 	v := c.view
 	overrides := v.IdentityOverrides(p.id)
-	v.Engine.Evaluate(&sc.subject, &sc.evaluation)
+	v.Engine.MatchSegments(&sc.subject, &sc.evaluation)
+	var slot listSlot
+	if len(overrides) == 0 {
+		var list []byte
+		if slot, list = slotOf(v, &sc.evaluation, c.server); list != nil {
+			return append(dst, list...)
+		}
+	}
+	v.Engine.DecideFeatures(&sc.subject, &sc.evaluation)
+	start := len(dst)
 	dst = append(dst, '[')
-	first := true
+	first, split := true, false
 	for i := range v.Features {
 		f := v.Features[i].Default.Feature
 		if own := overrideOf(v, overrides, f.ID); own != nil {
@@ -95,13 +104,18 @@ func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) []byte {
 		}
 		o := sc.evaluation.Outcomes[i]
 		state := v.Winner(i, o)
+		split = split || len(state.Options) > 0
 		if !v.Visible(f, state.State.Enabled, c.server) {
 			continue
 		}
 		dst = comma(dst, &first)
 		dst = append(dst, state.Fragment(s.Format, int(o.Variant))...)
 	}
-	return append(dst, ']')
+	dst = append(dst, ']')
+	if !split {
+		slot.keep(dst[start:])
+	}
+	return dst
 }
 
 func comma(dst []byte, first *bool) []byte {

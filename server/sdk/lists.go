@@ -1,0 +1,72 @@
+package sdk
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/fsm"
+)
+
+// flagLists are rendered flag lists of one View. Without percentage splits and
+// overrides of the identity's own, the segments that match decide the whole list,
+// and few combinations of them are common. A place is filled once and keeps what
+// it has as long as the View lives; combinations that find theirs taken, or no
+// room, are rendered each time.
+type flagLists struct {
+	used   atomic.Int64 // bytes
+	places [2][64]atomic.Pointer[flagList]
+}
+
+// maxLists bounds the bytes of one View's lists.
+const maxLists = 512 << 10
+
+// flagList is the JSON list for one combination of matching segments.
+type flagList struct {
+	matched uint64
+	json    []byte
+}
+
+// listSlot is a free place for a list; the zero one is none.
+type listSlot struct {
+	lists   *flagLists
+	place   *atomic.Pointer[flagList]
+	matched uint64
+}
+
+// slotOf returns the list for the segments that matched, or the free place for it.
+func slotOf(v *fsm.View, ev *eval.Evaluation, server bool) (listSlot, []byte) {
+	matched, ok := ev.Matched()
+	if !ok {
+		return listSlot{}, nil
+	}
+	at := v.Prepared(listsSlot)
+	lists, ok := at.Load().(*flagLists)
+	if !ok {
+		at.CompareAndSwap(nil, new(flagLists))
+		lists = at.Load().(*flagLists)
+	}
+	key := 0
+	if server {
+		key = 1
+	}
+	const golden = 0x9e3779b97f4a7c15
+	place := &lists.places[key][matched*golden>>58]
+	switch have := place.Load(); {
+	case have == nil:
+		return listSlot{lists, place, matched}, nil
+	case have.matched == matched:
+		return listSlot{}, have.json
+	}
+	return listSlot{}, nil
+}
+
+// keep copies a list into the place, if there is one and room.
+func (s listSlot) keep(json []byte) {
+	if s.lists == nil || s.lists.used.Load() > maxLists {
+		return
+	}
+	if s.place.CompareAndSwap(nil, &flagList{s.matched, bytes.Clone(json)}) {
+		s.lists.used.Add(int64(len(json)))
+	}
+}
