@@ -238,7 +238,7 @@ func TestEventIsSentAgainWhenAllNodesHaveIt(t *testing.T) {
 	h.alone.Store(false)
 	h.reached.Store(h.view().Index)
 	l := h.listen()
-	before, data := l.event()
+	before, _ := l.event()
 	require.Equal(t, string(h.view().IndexToken), before)
 
 	newer := h.update()
@@ -370,7 +370,7 @@ func TestSlowClients(t *testing.T) {
 		}
 	}
 	w.keep(s.since.Add(slowFor))
-	require.EqualValues(t, 1, w.streams.Open())
+	require.Equal(t, 1, w.streams.Open())
 	for w.streams.Dropped() == 0 { // until the socket takes nothing at all any more
 		w.keep(s.since.Add(slowFor + time.Second))
 	}
