@@ -61,7 +61,31 @@ func (sc *scratch) traits(p *scanner) bool {
 	return true
 }
 
+// usualTrait reads a trait as most clients write it, key first and no spaces; it
+// may say false to what trait takes.
+func (sc *scratch) usualTrait(p *scanner, t *traitInput) (ok bool) {
+	if !p.word(`{"trait_key":`) {
+		return false
+	}
+	if t.key, ok = p.traitKey(); !ok || !p.word(`,"trait_value":`) {
+		return false
+	}
+	t.value, ok = sc.value(p)
+	return ok && p.word("}")
+}
+
+func (p *scanner) traitKey() ([]byte, bool) {
+	key, ok := p.string()
+	key = bytes.Trim(key, " ")
+	return key, ok && len(key) > 0 && len(key) <= maxTraitKey
+}
+
 func (sc *scratch) trait(p *scanner, t *traitInput) bool {
+	start := p.at
+	if sc.usualTrait(p, t) {
+		return true
+	}
+	p.at, *t = start, traitInput{}
 	seen := 0
 	if !p.open('{') {
 		return false
@@ -75,9 +99,7 @@ func (sc *scratch) trait(p *scanner, t *traitInput) bool {
 		case "trait_key":
 			ok = p.once(&seen, 1)
 			if ok {
-				t.key, ok = p.string()
-				t.key = bytes.Trim(t.key, " ")
-				ok = ok && len(t.key) > 0 && len(t.key) <= maxTraitKey
+				t.key, ok = p.traitKey()
 			}
 		case "trait_value":
 			ok = p.once(&seen, 2)
