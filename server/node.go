@@ -176,6 +176,7 @@ func (n *Node) sdk() *sdk.SDK {
 	return sdk.New(sdk.Config{
 		FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
+		CatchUp:   n.catchUp,
 		Ready:     n.cluster.Ready,
 		ReadIndex: n.cluster.ReadIndex,
 		Age:       n.reads().Age,
@@ -185,6 +186,26 @@ func (n *Node) sdk() *sdk.SDK {
 
 		DocumentPages: map[string]sdk.Pages{"always": sdk.PagesAlways, "never": sdk.PagesNever}[n.settings.DocumentPages],
 	})
+}
+
+// catchUp makes the state reflect every acknowledged write. A leader that a quorum
+// reports to has committed them all and only has to apply them; followers share
+// one question to it.
+func (n *Node) catchUp(budget time.Duration) error {
+	leads := n.cluster.IsLeader()
+	if leads && n.fsm.State().Index >= n.cluster.CommitIndex() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	defer cancel()
+	index := n.cluster.CommitIndex()
+	if !leads {
+		var err error
+		if index, err = n.cluster.ReadIndex(ctx); err != nil {
+			return err
+		}
+	}
+	return n.fsm.Applied().Wait(ctx, index)
 }
 
 func (n *Node) ofrep() *ofrep.API {

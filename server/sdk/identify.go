@@ -155,18 +155,23 @@ func (s *SDK) lookup(c caller, identifier []byte) (identity.Record, bool) {
 // be behind, and leaves in sc what to evaluate. An answer is given even when
 // nothing could be stored.
 func (s *SDK) identify(c caller, sc *scratch) person {
-	p := person{identifier: text(sc.in.identifier)}
 	persist := c.view.Organisation.PersistTraitData
-	rec, known := s.lookup(c, sc.in.identifier)
-	changed := !known
-	if known {
-		p.id = rec.ID()
-		changed = sc.merge(&rec, false) && persist
-	} else {
-		sc.merge(nil, false)
-	}
+	seen := s.FSM.State().Index
+	p, known, changed := s.compare(c, sc, persist)
 	if !changed && s.Fresh() {
-		return p
+		if !persist || len(sc.in.traits) == 0 || s.CatchUp == nil {
+			return p
+		}
+		// These are the traits that this node knows of. Another node may have
+		// acknowledged others since; then this request sets them back.
+		if err := s.CatchUp(s.PersistBudget); err == nil {
+			if s.FSM.State().Index != seen {
+				p, known, changed = s.compare(c, sc, persist)
+			}
+			if !changed {
+				return p
+			}
+		}
 	}
 	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)
 	o := s.write([]identity.Op{op}, s.PersistBudget)
@@ -186,11 +191,24 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 	if known {
 		return p
 	}
-	if rec, known = s.lookup(c, sc.in.identifier); known {
+	if rec, known := s.lookup(c, sc.in.identifier); known {
 		p.id = rec.ID()
 		sc.complete(&rec)
 	}
 	return p
+}
+
+// compare looks the identity up, lays the request's traits over its own, and
+// reports whether storing them would change anything.
+func (s *SDK) compare(c caller, sc *scratch, persist bool) (p person, known, changed bool) {
+	p.identifier = text(sc.in.identifier)
+	rec, known := s.lookup(c, sc.in.identifier)
+	if !known {
+		sc.merge(nil, false)
+		return p, false, true
+	}
+	p.id = rec.ID()
+	return p, true, sc.merge(&rec, false) && persist
 }
 
 // subject readies sc for evaluating p on an engine.

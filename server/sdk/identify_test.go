@@ -240,6 +240,43 @@ func TestWritesOnlyWhenNeeded(t *testing.T) {
 	require.EqualValues(t, 3, w.n.Load())
 }
 
+// TestOldTraitsAreNews: what this node takes for no change may undo a write that
+// another node acknowledged a moment ago.
+func TestOldTraitsAreNews(t *testing.T) {
+	var w *writes
+	var elsewhere func() error
+	h := newHouse(t, func(c *Config) {
+		w = &writes{IdentityWriter: c.Identities}
+		c.Identities = w
+		c.CatchUp = func(time.Duration) error {
+			if elsewhere == nil {
+				return nil
+			}
+			return elsewhere()
+		}
+	})
+	const old = `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":"old"}]}`
+	h.post("identities/", old)
+	h.post("identities/", old)
+	require.EqualValues(t, 1, w.n.Load(), "nothing new")
+
+	elsewhere = func() error { // the node learns of another node's write
+		elsewhere = nil
+		h.post("identities/", `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":"new"}]}`)
+		return nil
+	}
+	r := h.post("identities/", old)
+	require.EqualValues(t, 3, w.n.Load(), "the other write and the one that sets it back")
+	require.Contains(t, traits(t, r), `"old"`)
+	require.Contains(t, traits(t, h.get("identities/?identifier=bob")), `"old"`)
+
+	elsewhere = func() error { return errors.New("nobody leads") }
+	h.post("identities/", old)
+	require.EqualValues(t, 4, w.n.Load(), "who cannot ask writes")
+	h.post("identities/", `{"identifier":"bob"}`)
+	require.EqualValues(t, 4, w.n.Load(), "without traits there is nothing to set back")
+}
+
 func TestAnswersWithoutALeader(t *testing.T) {
 	var w *writes
 	h := newHouse(t, func(c *Config) {

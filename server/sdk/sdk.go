@@ -40,6 +40,10 @@ type Config struct {
 	// what it announced: then an identity that needs no change needs no write.
 	// nil: never.
 	Fresh func() bool
+	// CatchUp returns when this node's state reflects every write that any node had
+	// acknowledged before the call: until then "no change" may be news to the
+	// cluster. nil: the state always does.
+	CatchUp func(budget time.Duration) error
 	// Ready reports whether this node has caught up once: before, an unknown key
 	// may only be unknown here. nil: always.
 	Ready func() bool
