@@ -56,6 +56,15 @@ func project(t *testing.T, ctx context.Context, n *nodes.Node) *nodes.Project {
 	return p
 }
 
+// everywhere makes a project that every node knows.
+func everywhere(t *testing.T, ctx context.Context, c *nodes.Cluster) *nodes.Project {
+	t.Helper()
+	p := project(t, ctx, c.Nodes[0])
+	_, err := c.OneState(ctx)
+	require.NoError(t, err)
+	return p
+}
+
 func at(n *nodes.Node, c *nodes.Client) *nodes.Client {
 	d := *c
 	d.Base = "http://" + n.API
@@ -220,7 +229,7 @@ func (l *load) check(t *testing.T, ctx context.Context, n *nodes.Node) {
 // read on a living node fails, writes come back, the killed node catches up.
 func TestKillTheLeader(t *testing.T) {
 	c, ctx := start(t, 3)
-	p := project(t, ctx, c.Nodes[0])
+	p := everywhere(t, ctx, c)
 	for round := range 3 {
 		var dead atomic.Pointer[nodes.Node]
 		l := startLoad(ctx, p, c, func(n *nodes.Node) bool { return n != dead.Load() })
@@ -253,7 +262,7 @@ func TestKillTheLeader(t *testing.T) {
 // acknowledged is missing, and a single node alone still answers SDK reads.
 func TestKillAll(t *testing.T) {
 	c, ctx := start(t, 3)
-	p := project(t, ctx, c.Nodes[0])
+	p := everywhere(t, ctx, c)
 	var down atomic.Bool
 	l := startLoad(ctx, p, c, func(*nodes.Node) bool { return !down.Load() })
 	time.Sleep(2 * time.Second)
@@ -290,7 +299,7 @@ func TestKillAll(t *testing.T) {
 // that a trait was stored.
 func TestCutOff(t *testing.T) {
 	c, ctx := start(t, 3)
-	p := project(t, ctx, c.Nodes[0])
+	p := everywhere(t, ctx, c)
 	leader, err := c.Leader(ctx)
 	require.NoError(t, err)
 	var left *nodes.Node

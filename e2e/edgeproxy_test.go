@@ -70,7 +70,7 @@ func settled(t *testing.T, change func()) {
 // something changes, and the change at the next poll.
 func TestEdgeProxy(t *testing.T) {
 	c, ctx := start(t, 3)
-	p := project(t, ctx, c.Nodes[0])
+	p := everywhere(t, ctx, c)
 	n := c.Nodes[1]
 	admin := at(n, p.Admin)
 	features := fmt.Sprintf("/api/v1/projects/%d/features/", p.ID)
