@@ -7,6 +7,8 @@ root=$PWD
 cache=$(mkdir -p "${E2E_CACHE:-.tools/e2e}" && cd "${E2E_CACHE:-.tools/e2e}" && pwd) || exit 2
 logs=$cache/logs work=$cache/cluster dropin=$root/../shared/dropin
 mkdir -p "$logs"
+exec 9>"$cache/lock"
+if command -v flock >/dev/null; then flock -w 1500 9 || { echo "another run holds $cache/lock" >&2; exit 2; }; fi
 # A copy: whoever rebuilds the binary meanwhile does not change what is tested.
 cp -f "${1:-bin/flagraft}" "$cache/flagraft" || exit 2
 shift || true
@@ -27,14 +29,14 @@ record() { # record NAME RESULT SECONDS DETAIL
   say "${table[-1]}"
 }
 bounded() { # bounded SECONDS COMMAND...: with a time limit, for it and its children
-  timeout -k 10 "$@"
+  timeout -k 10 "$@" 9>&-
 }
 
 start_cluster() {
   [[ -n $cluster_pid ]] && return
   go build -o "$cache/e2e-cluster" ./e2e/cmd/e2e-cluster || return 1
   rm -rf "$work" && mkdir -p "$work"
-  "$cache/e2e-cluster" -binary "$cache/flagraft" -dir "$work" >"$logs/cluster.log" 2>&1 &
+  "$cache/e2e-cluster" -binary "$cache/flagraft" -dir "$work" >"$logs/cluster.log" 2>&1 9>&- &
   cluster_pid=$!
   local i
   for ((i = 0; i < 600; i++)); do
@@ -92,7 +94,7 @@ client() { # client NAME
   stamp=$(cat "$from"/* 2>/dev/null | sha256sum)
   mkdir -p "$to" "$cache/clients/lib" && cp -R "$from/." "$to/" && cp -R "$root/e2e/clients/lib/." "$cache/clients/lib/"
   if [[ -f $to/install && $(cat "$to/.installed" 2>/dev/null) != "$stamp" ]]; then
-    (cd "$to" && bounded 480 nice bash ./install) >"$logs/$name.install.log" 2>&1 || status=$?
+    (cd "$to" && bounded 600 nice bash ./install) >"$logs/$name.install.log" 2>&1 || status=$?
     if ((status == 77)); then record "$name" skipped $((SECONDS - began)) "$(tail -1 "$logs/$name.install.log")"; return; fi
     if ((status)); then record "$name" FAILED $((SECONDS - began)) "install: $(tail -1 "$logs/$name.install.log" | cut -c1-160)"; return; fi
     say "$stamp" >"$to/.installed"

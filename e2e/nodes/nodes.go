@@ -178,8 +178,40 @@ func (n *Node) end(sig syscall.Signal) {
 	}
 }
 
-// Pause stops the process without ending it (SIGSTOP); Resume goes on.
-func (n *Node) Pause() error { return n.cmd.Process.Signal(syscall.SIGSTOP) }
+// Pause stops the process without ending it (SIGSTOP) and returns when it stands
+// still: the signal stops one thread at once and the others when that one runs,
+// which may be much later on a busy machine. Resume goes on.
+func (n *Node) Pause() error {
+	if err := n.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for range 500 {
+		if n.stopped() {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("process %d does not stop", n.PID())
+}
+
+// stopped reports whether every thread is in state T.
+func (n *Node) stopped() bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", n.PID()))
+	if err != nil || len(stats) == 0 {
+		return false
+	}
+	for _, file := range stats {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		_, rest, _ := strings.Cut(string(stat), ") ") // behind the name, which may hold anything
+		if !strings.HasPrefix(rest, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume goes on after Pause.
 func (n *Node) Resume() error { return n.cmd.Process.Signal(syscall.SIGCONT) }

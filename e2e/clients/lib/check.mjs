@@ -6,7 +6,7 @@ const env = name => process.env['FLAGRAFT_' + name] ?? ''
 
 export const world = {
   api: env('API'), origin: env('ORIGIN'), nodes: env('NODES').split(' '), realtime: env('REALTIME'),
-  clientKey: env('CLIENT_KEY'), serverKey: env('SERVER_KEY'), token: env('TOKEN'), live: env('LIVE'),
+  clientKey: env('CLIENT_KEY'), serverKey: env('SERVER_KEY'), token: env('TOKEN'), live: env('LIVE'), project: env('PROJECT'),
 }
 
 const count = { passed: 0, failed: 0 }

@@ -131,6 +131,33 @@ await check('offline from a document', async () => {
   assert.equal((await client.getIdentityFlags('x', { plan: 'gold' })).getFeatureValue('ranked'), 'gold')
 })
 
+await check('a document of several pages', async () => {
+  const { api_key: key } = await admin('POST', 'environments/', { name: unique('pages'), project: world.project })
+  const { key: apiKey } = await admin('POST', `environments/${key}/api-keys/`, { name: 'pages' })
+  const [state] = (await admin('GET', `environments/${key}/featurestates/?feature_name=personal`)).results
+  const feature = state.feature.id ?? state.feature
+  const many = 100 // of 15 kB each: more than one page of 1 MB
+  for (let i = 0; i < many; i++) {
+    const { id } = await admin('POST', `environments/${key}/identities/`, { identifier: `heavy-${i}` })
+    const value = `${i} ${'x'.repeat(15000)}`
+    await admin('POST', `environments/${key}/identities/${id}/featurestates/`, { feature, enabled: true, feature_state_value: value })
+  }
+  const asked = []
+  const watch = async (url, ...rest) => {
+    const answer = await fetch(url, ...rest)
+    asked.push([String(url), answer.headers.get('link')])
+    return answer
+  }
+  const client = local({ environmentKey: apiKey, fetch: watch })
+  for (let i = 0; i < many; i++) {
+    const value = (await client.getIdentityFlags(`heavy-${i}`)).getFeatureValue('personal')
+    assert.ok(value.startsWith(`${i} x`), `override of heavy-${i}: ${value}`)
+  }
+  assert.ok(asked.length > 1 && asked[0][1], `pages: ${asked.length}`)
+  assert.equal(asked.at(-1)[1], null)
+  await client.close()
+})
+
 await check('a wrong key', async () => {
   await assert.rejects(remote('no-such-key').getEnvironmentFlags())
   const flags = await remote('no-such-key', { defaultFlagHandler: () => new DefaultFlag('built in', false) }).getEnvironmentFlags()
