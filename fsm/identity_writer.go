@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -36,6 +38,12 @@ type IdentityWriter struct {
 	send    SendFunc
 	mailbox *actor.Actor[*identityRequest]
 
+	// Batches that are committed but not yet applied here are waited for beside
+	// the actor, until it is stopped.
+	settling sync.WaitGroup
+	stopped  context.Context
+	cancel   context.CancelFunc
+
 	// Owned by the actor.
 	seq uint64
 	buf []byte // encoded operations of the turn
@@ -62,19 +70,25 @@ type identityAnswer struct {
 // NewIdentityWriter starts the actor of one node.
 func NewIdentityWriter(f *FSM, node string, send SendFunc, log *slog.Logger) *IdentityWriter {
 	w := &IdentityWriter{fsm: f, node: node, send: send, log: log, seq: uint64(time.Now().UnixMicro())}
+	w.stopped, w.cancel = context.WithCancel(context.Background())
 	w.mailbox = actor.StartBatch(identityMailbox, w.turn)
 	return w
 }
 
-// Stop sends what waits and ends the actor.
-func (w *IdentityWriter) Stop() { w.mailbox.Stop() }
+// Stop sends what waits and ends the actor. What is committed then but not yet
+// applied on this node is answered with an error.
+func (w *IdentityWriter) Stop() {
+	w.mailbox.Stop()
+	w.cancel()
+	w.settling.Wait()
+}
 
 // Waiting returns how many requests wait for the next batch.
 func (w *IdentityWriter) Waiting() int { return w.mailbox.Len() }
 
 // Write carries out operations and returns once they are committed and applied
-// on this node. The slices inside ops are read until it returns, also when ctx
-// ends first: then it waits for the batch to be built, not for its outcome.
+// on this node, or ctx ends: then they may still be carried out. From the call on
+// ops and the slices inside belong to the writer; nobody may change them again.
 // Results are nil when the batch had been applied by an earlier attempt whose
 // answer was lost; the store has the truth.
 func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error) {
@@ -85,11 +99,12 @@ func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index ui
 		}
 		return 0, nil, err
 	}
-	a := <-r.answer
-	if a.err != nil {
-		return 0, nil, a.err
+	select {
+	case a := <-r.answer:
+		return a.index, a.results, a.err
+	case <-ctx.Done():
+		return 0, nil, ctx.Err()
 	}
-	return a.index, a.results, w.fsm.applied.Wait(ctx, a.index)
 }
 
 func (w *IdentityWriter) turn(batch []*identityRequest) {
@@ -111,9 +126,22 @@ func (w *IdentityWriter) turn(batch []*identityRequest) {
 	}
 }
 
-// deliver sends one batch and answers its requests.
+// deliver sends one batch and has its requests answered. It does not wait until
+// the batch is applied here: the next one is not held up by that.
 func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
 	index, results, err := w.exchange(ops)
+	if err != nil || w.fsm.applied.Current() >= index {
+		settle(batch, index, results, err)
+		return
+	}
+	batch = slices.Clone(batch) // the actor uses it again
+	w.settling.Go(func() {
+		settle(batch, index, results, w.fsm.applied.Wait(w.stopped, index))
+	})
+}
+
+// settle answers the requests of a batch.
+func settle(batch []*identityRequest, index uint64, results []identity.Result, err error) {
 	for _, r := range batch {
 		switch {
 		case r.skipped != nil:

@@ -19,11 +19,14 @@ type lateWrites struct {
 	done    chan error
 }
 
-func (w *lateWrites) Write(_ context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
-	<-w.release
-	index, results, err := w.IdentityWriter.Write(context.Background(), ops)
-	w.done <- err
-	return index, results, err
+func (w *lateWrites) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
+	go func() {
+		<-w.release
+		_, _, err := w.IdentityWriter.Write(context.Background(), ops)
+		w.done <- err
+	}()
+	<-ctx.Done()
+	return 0, nil, ctx.Err()
 }
 
 // poison overwrites everything a RequestCtx lent to its handler.

@@ -15,8 +15,8 @@ import (
 
 // IdentityWriter commits identity operations; it is *[fsm.IdentityWriter].
 type IdentityWriter interface {
-	// Write returns once the operations are applied on this node. It may read the
-	// operations' slices after ctx ended.
+	// Write returns once the operations are applied on this node, or ctx ends. It
+	// may read the operations' slices after that.
 	Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error)
 }
 

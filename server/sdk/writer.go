@@ -24,17 +24,8 @@ type outcome struct {
 func (s *SDK) write(ops []identity.Op, budget time.Duration) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), budget)
 	defer cancel()
-	answer := make(chan outcome, 1)
-	go func() {
-		index, results, err := s.Identities.Write(ctx, ops)
-		answer <- outcome{index, results, err}
-	}()
-	select {
-	case o := <-answer:
-		return o
-	case <-ctx.Done():
-		return outcome{err: context.DeadlineExceeded}
-	}
+	index, results, err := s.Identities.Write(ctx, ops)
+	return outcome{index, results, err}
 }
 
 // ownedUpsert makes the upsert of an identity request in memory of its own: one
