@@ -225,7 +225,11 @@ func TestPagesFromSeveralNodes(t *testing.T) {
 	const people = 300
 	for i := range people {
 		c := nodes[0].Client(t).With("X-Environment-Key", streamKey)
-		require.Equal(t, 200, c.Do("GET", fmt.Sprintf("/api/v1/identities/?identifier=person-%03d", i), nil).Status)
+		for stored := false; !stored; { // a change of leadership may cost a write
+			a := c.Do("GET", fmt.Sprintf("/api/v1/identities/?identifier=person-%03d", i), nil)
+			require.Equal(t, 200, a.Status)
+			stored = a.Header.Get("Flagraft-Traits-Persisted") == ""
+		}
 	}
 	override := func(from, n int, value string) {
 		onLeader(t, nodes, func(tx *fsm.Tx) error {
