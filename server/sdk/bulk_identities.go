@@ -27,18 +27,71 @@ func (s *SDK) postBulk(ctx *fasthttp.RequestCtx, m *route.Match) {
 	if !ok {
 		return
 	}
-	in, err := s.bulkBody.decode(ctx, m)
+	ops, err := s.bulkOps(ctx, m, c)
 	if err != nil {
 		s.fail(ctx, err)
 		return
 	}
+	if _, ok := s.done(ctx, c, ops); ok {
+		ctx.Response.SetBodyString("{}")
+	}
+}
+
+// maxBulk is how many identities a request may have.
+const maxBulk = 100
+
+// bulkOps reads the body, the plain shape without the ordinary decoder.
+func (s *SDK) bulkOps(ctx *fasthttp.RequestCtx, m *route.Match, c caller) ([]identity.Op, error) {
 	persist := c.view.Organisation.PersistTraitData && (c.server || c.view.Environment.AllowClientTraits)
+	if isJSON(ctx.Request.Header.ContentType()) {
+		sc := s.scratch()
+		defer s.release(sc)
+		if ops, ok := sc.scanBulk(ctx.Request.Body(), c.view.Environment.ID, persist); ok {
+			return ops, nil
+		}
+	}
+	return s.decodeBulk(ctx, m, c.view.Environment.ID, persist)
+}
+
+// scanBulk is [scratch.scan] for many: {"data": [...]} and nothing else.
+func (sc *scratch) scanBulk(data []byte, environment uint64, persist bool) ([]identity.Op, bool) {
+	p := scanner{data: data}
+	if !p.open('{') {
+		return nil, false
+	}
+	if name, ok := p.member(); !ok || string(name) != "data" || !p.open('[') {
+		return nil, false
+	}
+	var ops []identity.Op
+	for n := 0; !p.closed(']'); n++ {
+		sc.in.reset()
+		sc.arena = sc.arena[:0]
+		if n == maxBulk || !sc.person(&p) || len(sc.in.identifier) == 0 || !p.next(']') {
+			return nil, false
+		}
+		if !sc.in.transient {
+			ops = append(ops, ownedUpsert(environment, &sc.in, persist, false))
+		}
+	}
+	if p.space(); !p.closed('}') {
+		return nil, false
+	}
+	p.space()
+	return ops, p.at == len(data)
+}
+
+// decodeBulk is the long way of scanBulk.
+func (s *SDK) decodeBulk(ctx *fasthttp.RequestCtx, m *route.Match, environment uint64, persist bool) ([]identity.Op, error) {
+	in, err := s.bulkBody.decode(ctx, m)
+	if err != nil {
+		return nil, err
+	}
 	ops := make([]identity.Op, 0, len(in.Data))
 	for _, item := range in.Data {
 		if item.Transient.Value {
 			continue
 		}
-		op := upsert(c, item.Identifier)
+		op := identity.Op{Kind: identity.KindUpsert, Environment: environment, Identifier: []byte(item.Identifier)}
 		for _, t := range item.Traits.Value {
 			if persist && !t.Transient.Value {
 				op.Traits = append(op.Traits, identity.TraitOp{Key: []byte(t.Key), Value: t.literal})
@@ -46,7 +99,5 @@ func (s *SDK) postBulk(ctx *fasthttp.RequestCtx, m *route.Match) {
 		}
 		ops = append(ops, op)
 	}
-	if _, ok := s.done(ctx, c, ops); ok {
-		ctx.Response.SetBodyString("{}")
-	}
+	return ops, nil
 }

@@ -19,6 +19,15 @@ const (
 // which gives the same result for what scan accepts. The result aliases data.
 func (sc *scratch) scan(data []byte) bool {
 	p := scanner{data: data}
+	if !sc.person(&p) {
+		return false
+	}
+	p.space()
+	return p.at == len(data)
+}
+
+// person reads one identity with its traits into sc.in.
+func (sc *scratch) person(p *scanner) bool {
 	in := &sc.in
 	seen := 0
 	if !p.open('{') {
@@ -33,7 +42,7 @@ func (sc *scratch) scan(data []byte) bool {
 		case "identifier":
 			ok = p.once(&seen, 1) && p.identifier(in)
 		case "traits":
-			ok = p.once(&seen, 2) && sc.traits(&p)
+			ok = p.once(&seen, 2) && sc.traits(p)
 		case "transient":
 			ok = p.once(&seen, 4) && p.bool(&in.transient)
 		default:
@@ -43,8 +52,7 @@ func (sc *scratch) scan(data []byte) bool {
 			return false
 		}
 	}
-	p.space()
-	return p.at == len(data)
+	return true
 }
 
 func (sc *scratch) traits(p *scanner) bool {
