@@ -207,6 +207,26 @@ def changes_show_at_once_and_after_a_poll():
 
 
 @case
+def a_large_document_comes_whole():
+    """This client follows no Link to further pages: it must not need to."""
+    key = admin("POST", "environments/", {"name": "pages " + RUN, "project": env("PROJECT")})["api_key"]
+    server_key = admin("POST", f"environments/{key}/api-keys/", {"name": "pages"})["key"]
+    feature = admin("GET", f"environments/{key}/featurestates/?feature_name=personal")["results"][0]["feature"]
+    for n in range(100):
+        identity = admin("POST", f"environments/{key}/identities/", {"identifier": f"heavy-{n}"})["id"]
+        admin(
+            "POST",
+            f"environments/{key}/identities/{identity}/featurestates/",
+            {"feature": feature["id"] if isinstance(feature, dict) else feature, "enabled": True,
+             "feature_state_value": f"{n} " + "x" * 15000},
+        )
+    client = remote(server_key, enable_local_evaluation=True)
+    for n in range(100):
+        value = client.get_identity_flags(f"heavy-{n}").get_feature_value("personal")
+        assert str(value).startswith(f"{n} x"), f"override of heavy-{n}: {str(value)[:40]}"
+
+
+@case
 def offline_from_a_document():
     document = requests.get(API + "environment-document/", headers={"X-Environment-Key": SERVER_KEY}, timeout=15).text
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as f:
