@@ -17,7 +17,7 @@ func Cluster(t testing.TB, size int, change ...func(*settings.Settings)) []*Node
 	addrs := freeAddrs(t, size)
 	nodes := make([]*Node, size)
 	for i := range nodes {
-		nodes[i] = Launch(t, append([]func(*settings.Settings){func(st *settings.Settings) {
+		nodes[i] = launch(t, calmTiming(), append([]func(*settings.Settings){func(st *settings.Settings) {
 			st.ClusterAddr, st.Join, st.BootstrapExpect, st.ClusterSecret = addrs[i], addrs, size, "secret"
 		}}, change...)...)
 	}

@@ -47,8 +47,21 @@ func Start(t testing.TB, change ...func(*settings.Settings)) *Node {
 	return n
 }
 
+// calmTiming are timers for clusters in tests: three nodes and their clients on
+// two busy cores keep their leader.
+func calmTiming() cluster.Timing {
+	timing := FastTiming()
+	timing.Election, timing.Lease = time.Second, 900*time.Millisecond
+	return timing
+}
+
 // Launch is Start without waiting.
 func Launch(t testing.TB, change ...func(*settings.Settings)) *Node {
+	t.Helper()
+	return launch(t, FastTiming(), change...)
+}
+
+func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settings)) *Node {
 	t.Helper()
 	st := settings.Defaults()
 	st.DataDir = t.TempDir()
@@ -58,7 +71,7 @@ func Launch(t testing.TB, change ...func(*settings.Settings)) *Node {
 		f(st)
 	}
 	n := server.New(st, server.Build{Version: "test"}, logger())
-	n.Timing = FastTiming()
+	n.Timing = timing
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	require.NoError(t, n.Start(ctx))
