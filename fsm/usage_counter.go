@@ -2,10 +2,9 @@ package fsm
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -28,7 +27,9 @@ type usageKey struct {
 }
 
 // UsageCounter gathers a node's usage counters and sends them to the leader as
-// UsageBatches. Counts of a node that dies before a flush are lost.
+// UsageBatches. A batch is sent again, under its number, until its outcome is
+// known, so that it counts once. Counts of a node that dies before a flush are
+// lost.
 //
 // Full-policy: counters of new keys are dropped past the bound.
 type UsageCounter struct {
@@ -39,11 +40,21 @@ type UsageCounter struct {
 	log   *slog.Logger
 	loop  *actor.Loop
 
-	// counts is under a mutex, not in an actor: every SDK request adds one, and a
-	// message per request would cost more than the addition.
+	// requests counts every SDK request, on its path: environment id → *requestCounts.
+	requests sync.Map
+
+	// counts is under a mutex, not in an actor: a message would cost more than the
+	// addition.
 	mu     sync.Mutex
 	counts map[usageKey]int64
+
+	// flushing serialises flushes: the loop's and those that tests ask for.
+	flushing sync.Mutex
+	pending  []byte // entry that was sent and is not known to be applied
 }
+
+// requestCounts are the requests of one environment since the last flush, by UsageKind.
+type requestCounts [UsageEvaluation]atomic.Int64
 
 // NewUsageCounter starts the counter of one node. send carries an entry to the
 // leader, who proposes it.
@@ -53,9 +64,19 @@ func NewUsageCounter(f *FSM, node string, clock func() time.Time, send func(ctx 
 	return c
 }
 
+// Request counts one request of an environment. It counts towards the hour of the
+// flush that takes it along.
+func (c *UsageCounter) Request(environment uint64, kind UsageKind) {
+	counts, ok := c.requests.Load(environment)
+	if !ok {
+		counts, _ = c.requests.LoadOrStore(environment, new(requestCounts))
+	}
+	counts.(*requestCounts)[kind].Add(1)
+}
+
 // Add counts n more of something at the current hour.
 func (c *UsageCounter) Add(environment uint64, kind UsageKind, feature uint64, labels string, n int64) {
-	k := usageKey{environment, kind, feature, TimeOf(c.clock().Truncate(time.Hour)), labels}
+	k := usageKey{environment, kind, feature, c.hour(), labels}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if have, ok := c.counts[k]; ok || len(c.counts) < usageKinds {
@@ -63,15 +84,44 @@ func (c *UsageCounter) Add(environment uint64, kind UsageKind, feature uint64, l
 	}
 }
 
+func (c *UsageCounter) hour() Time { return TimeOf(c.clock().Truncate(time.Hour)) }
+
 // Stop flushes once more and ends the counter.
 func (c *UsageCounter) Stop() { c.loop.Stop() }
 
-// Flush sends what was counted; what cannot be sent is kept for the next time.
+// Flush sends what was counted; what cannot be sent now is sent the next time.
 func (c *UsageCounter) Flush(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	if c.pending == nil {
+		c.pending = c.take()
+	}
+	if c.pending == nil {
+		return nil
+	}
+	err := c.send(ctx, c.pending)
+	if err == nil {
+		c.pending = nil
+	}
+	return err
+}
+
+// take makes an entry of all counters and sets them to nothing; nil when there
+// are none.
+func (c *UsageCounter) take() []byte {
 	c.mu.Lock()
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
 	c.mu.Unlock()
+	hour := c.hour()
+	c.requests.Range(func(environment, requests any) bool {
+		for kind := range requests.(*requestCounts) {
+			if n := requests.(*requestCounts)[kind].Swap(0); n > 0 {
+				counts[usageKey{environment: environment.(uint64), kind: UsageKind(kind), bucket: hour}] += n
+			}
+		}
+		return true
+	})
 	if len(counts) == 0 {
 		return nil
 	}
@@ -85,22 +135,7 @@ func (c *UsageCounter) Flush(ctx context.Context) error {
 			Environment: k.environment, Kind: k.kind, Feature: k.feature, Bucket: k.bucket, Labels: k.labels, Count: n,
 		})
 	}
-	err := c.send(ctx, newEntry(KindUsageBatch, must(encMode.Marshal(&b))))
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		// A time-out may have been applied; counting twice is worse than not at all.
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		maps.Copy(counts, c.merge(counts))
-		c.counts = counts
-	}
-	return err
-}
-
-func (c *UsageCounter) merge(old map[usageKey]int64) map[usageKey]int64 {
-	for k, n := range c.counts {
-		c.counts[k] = n + old[k]
-	}
-	return c.counts
+	return newEntry(KindUsageBatch, must(encMode.Marshal(&b)))
 }
 
 func (c *UsageCounter) run(ctx context.Context) {

@@ -53,7 +53,7 @@ func (a *API) person(ctx *fasthttp.RequestCtx, c caller) (person, *fault) {
 	if p.nobody() {
 		kind = fsm.UsageFlags
 	}
-	a.Usage.Add(c.view.Environment.ID, kind, 0, "", 1)
+	a.Usage.Request(c.view.Environment.ID, kind)
 	return p, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 // UsageCounter counts requests; it is *[fsm.UsageCounter].
 type UsageCounter interface {
-	Add(environment uint64, kind fsm.UsageKind, feature uint64, labels string, n int64)
+	Request(environment uint64, kind fsm.UsageKind)
 }
 
 // Config is what the endpoints are built of. FSM, Views and Usage are required.

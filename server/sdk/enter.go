@@ -66,7 +66,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 		return caller{}, route.Forbidden(msgStopped)
 	}
 	if kind != 0 {
-		s.Usage.Add(view.Environment.ID, kind, 0, "", 1)
+		s.Usage.Request(view.Environment.ID, kind)
 	}
 	return caller{live: found.Live, view: view, server: found.Server}, nil
 }

@@ -91,6 +91,8 @@ func (u *usage) Add(_ uint64, kind fsm.UsageKind, feature uint64, _ string, n in
 	u.counts[[2]uint64{uint64(kind), feature}] += n
 }
 
+func (u *usage) Request(environment uint64, kind fsm.UsageKind) { u.Add(environment, kind, 0, "", 1) }
+
 func TestAnalytics(t *testing.T) {
 	u := &usage{counts: map[[2]uint64]int64{}}
 	h := newHouse(t, func(c *Config) { c.Usage = u })
