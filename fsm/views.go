@@ -97,7 +97,7 @@ func (v *Views) Wait(ctx context.Context, index uint64, environments ...uint64) 
 // its index is announced as applied.
 func (v *Views) changed(touched *Touched, index uint64) {
 	if touched.keys {
-		v.rebuild(index)
+		v.rebuild()
 	}
 	for _, id := range touched.environments {
 		if l, ok := v.ByID(id); ok {
@@ -108,20 +108,19 @@ func (v *Views) changed(touched *Touched, index uint64) {
 
 // restored is changed for a state that replaced everything.
 func (v *Views) restored(index uint64) {
-	v.rebuild(index)
+	v.rebuild()
 	v.Each(func(l *Live) { l.touch(index) })
 }
 
 // rebuild makes the directory anew from the tables, keeping the actors of
 // environments that stay and ending those of environments that went.
-func (v *Views) rebuild(index uint64) {
+func (v *Views) rebuild() {
 	old, state := v.directory.Load(), v.fsm.State()
 	d := &directory{keys: map[string]*EnvironmentKey{}, environments: map[uint64]*Live{}}
 	for e := range Environments.All(state) {
 		l := old.environments[e.ID]
 		if l == nil {
-			l = newLive(v, e.ID)
-			l.touch(index)
+			l = newLive(v, e.ID) // its row is new, so that the caller touches it
 		}
 		d.environments[e.ID] = l
 		d.keys[e.APIKey] = &EnvironmentKey{Live: l, Active: true}
