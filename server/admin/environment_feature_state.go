@@ -130,6 +130,11 @@ func changeEnvironmentState(c *Ctx, in environmentStateUpdate) (fsm.FeatureState
 	if err := c.directWrite(before); err != nil {
 		return before, err
 	}
+	return in.change(c, before)
+}
+
+// change writes what the input says of a state that stays the same feature's.
+func (in environmentStateInput) change(c *Ctx, before fsm.FeatureState) (fsm.FeatureState, error) {
 	if err := sameState(before, in.Feature, in.Environment); err != nil {
 		return before, err
 	}

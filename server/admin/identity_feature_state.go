@@ -152,14 +152,7 @@ func changeIdentityState(c *Ctx, in identityStateUpdate) (fsm.FeatureState, erro
 	if err != nil {
 		return before, err
 	}
-	if err := sameState(before, in.Feature, in.Environment); err != nil {
-		return before, err
-	}
-	after := before
-	if err := in.apply(c, &after); err != nil {
-		return before, err
-	}
-	return updateState(c, before, after), nil
+	return in.change(c, before)
 }
 
 func deleteIdentityState(c *Ctx, in identityStateRef) (route.Empty, error) {
