@@ -7,6 +7,3 @@ type Author struct {
 	MasterAPIKey uint64 `cbor:"2,keyasint,omitempty"`
 	Name         string `cbor:"3,keyasint,omitempty"` // e-mail or key name at the time of the write
 }
-
-// IsSystem reports whether nobody outside made the write.
-func (a Author) IsSystem() bool { return a.User == 0 && a.MasterAPIKey == 0 }

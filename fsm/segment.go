@@ -43,4 +43,4 @@ var (
 
 // NextSegmentID takes the next id of a [Segment] without a row: each update of a
 // segment uses one up for the revision that Flagsmith's audit log names.
-func (tx *Tx) NextSegmentID() uint64 { return tx.NextID(Segments.def) }
+func (tx *Tx) NextSegmentID() uint64 { return tx.nextID(Segments.def) }

@@ -149,7 +149,7 @@ func (t Table[R]) All(r Reader) iter.Seq[R] {
 func (t Table[R]) Put(tx *Tx, row R) R {
 	id := t.id(&row)
 	if *id == 0 {
-		*id = tx.NextID(t.def)
+		*id = tx.nextID(t.def)
 	}
 	tx.put(t.def, *id, &row)
 	return row

@@ -57,8 +57,8 @@ func (tx *Tx) Identity(o identity.Op, applied func(identity.Result)) {
 	tx.applied = append(tx.applied, applied)
 }
 
-// NextID gives the next id of a table. [Table.Put] calls it for rows without one.
-func (tx *Tx) NextID(def *tableDef) uint64 { return tx.next(uint64(def.number)) }
+// nextID gives the next id of a table, for rows that are put without one.
+func (tx *Tx) nextID(def *tableDef) uint64 { return tx.next(uint64(def.number)) }
 
 // NextMultivariateValueID gives the next id of a [MultivariateValue].
 func (tx *Tx) NextMultivariateValueID() uint64 { return tx.next(sequenceMultivariateValue) }

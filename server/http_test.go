@@ -157,6 +157,7 @@ func TestManagement(t *testing.T) {
 	_, text := get("/metrics")
 	require.Contains(t, text, `flagraft_http_requests_total{operation="version",code="2xx"} 1`)
 	require.Contains(t, text, "flagraft_ready 1")
+	require.Contains(t, text, "flagraft_traits_unpersisted_total 0")
 }
 
 func TestRestartKeepsEverything(t *testing.T) {

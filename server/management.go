@@ -154,6 +154,7 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
 	gauge("flagraft_streams_open", func() float64 { return float64(n.streams.Open()) })
 	gauge("flagraft_stream_events_total", func() float64 { return float64(n.streams.Events()) })
+	gauge("flagraft_traits_unpersisted_total", func() float64 { return float64(n.sdk.Unpersisted()) })
 	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
 	m.set.Store(set)
 }

@@ -52,6 +52,7 @@ type Node struct {
 	streams    *sdk.Streams
 	scheduler  *fsm.Scheduler
 	api        *admin.API
+	sdk        *sdk.SDK
 	server     *Server
 	management *management
 
@@ -129,7 +130,8 @@ func (n *Node) startActors() {
 // assemble makes the route table and the server of it.
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk().Rows(), n.ofrep().Rows(), n.localRows(), docs.rows()))
+	n.sdk = n.newSDK()
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -168,7 +170,7 @@ func (n *Node) document(environment uint64) ([]byte, error) {
 	return live.View().DocumentBody().Plain, nil
 }
 
-func (n *Node) sdk() *sdk.SDK {
+func (n *Node) newSDK() *sdk.SDK {
 	format := fsm.FormatCore
 	if n.settings.SDKFormat == "edge" {
 		format = fsm.FormatEdge
