@@ -20,7 +20,7 @@ type Client struct {
 // Client returns a client of the node without credentials.
 func (n *Node) Client() *Client {
 	return &Client{Base: "http://" + n.API, Header: http.Header{"Accept": {"application/json"}}, HTTP: &http.Client{
-		Timeout: 15 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+		Timeout: 15 * time.Second, Transport: n.http,
 	}}
 }
 

@@ -4,7 +4,6 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -24,22 +23,44 @@ const (
 	Password = "flagraft-E2e-1!"
 )
 
+// Options say what to start, and where.
+type Options struct {
+	Binary string
+	Dir    string // the nodes' data and logs go below it
+	Count  int
+	Extra  []string // further arguments of every node
+	Env    []string // further environment variables of every node, NAME=value
+	// Hosts are where the nodes run, at least Count of them; none: all on
+	// loopback, on free ports.
+	Hosts []Host
+	// Dial connects to the hosts; nil: as usual.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Host is a place for one node, with addresses of its own.
+type Host interface {
+	IP() string
+	// Launch starts a command there.
+	Launch(*exec.Cmd) error
+}
+
 // Cluster is a set of processes that form one cluster.
 type Cluster struct {
-	Nodes  []*Node
-	binary string
-	dir    string
-	extra  []string
+	Nodes []*Node
+	opts  Options
+	http  *http.Transport
 }
 
 // Node is one process; its addresses and data stay the same over restarts.
 type Node struct {
-	API, Management string // host:port
-	Dir             string
-	Log             string // file with everything it printed
+	API, Cluster, Management string // host:port
+	Dir                      string
+	Log                      string // file with everything it printed
 
 	args []string
-	bin  string
+	opts *Options
+	host Host // nil: loopback
+	http *http.Transport
 	cmd  *exec.Cmd
 	done chan struct{}
 }
@@ -47,44 +68,68 @@ type Node struct {
 // Start starts n nodes of the binary below dir and waits until all are ready.
 // extra are further arguments of every node.
 func Start(ctx context.Context, binary, dir string, n int, extra ...string) (*Cluster, error) {
-	c := &Cluster{binary: binary, dir: dir, extra: extra}
-	ports, err := freePorts(4 * n)
+	return StartIn(ctx, Options{Binary: binary, Dir: dir, Count: n, Extra: extra})
+}
+
+// StartIn starts the nodes and waits until all are ready.
+func StartIn(ctx context.Context, o Options) (*Cluster, error) {
+	c, err := newCluster(o)
 	if err != nil {
 		return nil, err
 	}
-	addr := func(i, k int) string { return fmt.Sprintf("127.0.0.1:%d", ports[4*i+k]) }
-	join := make([]string, n)
-	for i := range n {
-		join[i] = addr(i, 1)
-	}
-	for i := range n {
-		node := &Node{API: addr(i, 0), Management: addr(i, 3), Dir: filepath.Join(dir, "node"+strconv.Itoa(i)), bin: binary}
-		node.Log = node.Dir + ".log"
-		node.args = append([]string{"serve", "--data-dir", node.Dir, "--api-addr", node.API, "--cluster-addr", addr(i, 1),
-			"--gossip-addr", addr(i, 2), "--management-addr", node.Management,
-			"--admin-email", Email, "--admin-password", Password, "--login-per-minute", "0"}, extra...)
-		if n > 1 {
-			node.args = append(node.args, "--bootstrap-expect", strconv.Itoa(n), "--join", strings.Join(join, ","))
-		}
-		c.Nodes = append(c.Nodes, node)
-	}
-	for _, node := range c.Nodes {
-		if err := node.Start(); err != nil {
-			c.Stop()
-			return nil, err
-		}
-	}
-	for _, node := range c.Nodes {
-		if err := node.WaitReady(ctx); err != nil {
-			c.Stop()
-			return nil, err
-		}
-	}
-	if err := c.Nodes[0].waitFounded(ctx); err != nil {
+	if err := c.start(ctx); err != nil {
 		c.Stop()
 		return nil, err
 	}
 	return c, nil
+}
+
+// newCluster places the nodes.
+func newCluster(o Options) (*Cluster, error) {
+	c := &Cluster{opts: o, http: &http.Transport{DialContext: o.Dial, MaxIdleConnsPerHost: 64}}
+	addr := func(i, k int) string { return fmt.Sprintf("%s:%d", o.Hosts[i].IP(), 8000+k) }
+	if o.Hosts == nil {
+		ports, err := freePorts(4 * o.Count)
+		if err != nil {
+			return nil, err
+		}
+		addr = func(i, k int) string { return fmt.Sprintf("127.0.0.1:%d", ports[4*i+k]) }
+	}
+	join := make([]string, o.Count)
+	for i := range join {
+		join[i] = addr(i, 1)
+	}
+	for i := range o.Count {
+		node := &Node{API: addr(i, 0), Cluster: join[i], Management: addr(i, 3), Dir: filepath.Join(o.Dir, "node"+strconv.Itoa(i)),
+			opts: &c.opts, http: c.http}
+		node.Log = node.Dir + ".log"
+		node.args = append([]string{"serve", "--data-dir", node.Dir, "--api-addr", node.API, "--cluster-addr", node.Cluster,
+			"--gossip-addr", addr(i, 2), "--management-addr", node.Management,
+			"--admin-email", Email, "--admin-password", Password, "--login-per-minute", "0"}, o.Extra...)
+		if o.Count > 1 {
+			node.args = append(node.args, "--bootstrap-expect", strconv.Itoa(o.Count), "--join", strings.Join(join, ","))
+		}
+		if o.Hosts != nil {
+			node.host = o.Hosts[i]
+			node.args = append(node.args, "--cluster-secret", "e2e-secret-of-all-nodes")
+		}
+		c.Nodes = append(c.Nodes, node)
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) error {
+	for _, node := range c.Nodes {
+		if err := node.Start(); err != nil {
+			return err
+		}
+	}
+	for _, node := range c.Nodes {
+		if err := node.WaitReady(ctx); err != nil {
+			return err
+		}
+	}
+	return c.Nodes[0].waitFounded(ctx)
 }
 
 // waitFounded waits for the first superuser: a new leader makes it right after the
@@ -106,6 +151,7 @@ func (c *Cluster) Stop() {
 	for _, n := range c.Nodes {
 		n.Kill()
 	}
+	c.http.CloseIdleConnections()
 }
 
 // Leader asks the living nodes who leads and returns that node.
@@ -135,9 +181,14 @@ func (n *Node) Start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the process has its own
-	cmd := exec.Command(n.bin, n.args...)
+	cmd := exec.Command(n.opts.Binary, n.args...)
+	cmd.Env = append(os.Environ(), n.opts.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	launch := (*exec.Cmd).Start
+	if n.host != nil {
+		launch = n.host.Launch
+	}
+	if err := launch(cmd); err != nil {
 		return err
 	}
 	n.cmd, n.done = cmd, make(chan struct{})
@@ -223,7 +274,7 @@ func (n *Node) WaitReady(ctx context.Context) error {
 			tail, _ := os.ReadFile(n.Log)
 			return fmt.Errorf("node ended: %s", tail[max(0, len(tail)-2000):])
 		}
-		resp, err := get(ctx, "http://"+n.Management+"/readyz")
+		resp, err := n.get(ctx, "http://"+n.Management+"/readyz")
 		if err == nil && resp.StatusCode == http.StatusOK {
 			return nil
 		}
@@ -233,79 +284,14 @@ func (n *Node) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Status is what /status tells, as far as it is used here.
-type Status struct {
-	NodeID         string `json:"node_id"`
-	IsLeader       bool   `json:"is_leader"`
-	Leader         string `json:"leader"`
-	Term           uint64 `json:"term"`
-	CommitIndex    uint64 `json:"commit_index"`
-	AppliedIndex   uint64 `json:"applied_index"`
-	StateHash      string `json:"state_hash"`
-	StateHashIndex uint64 `json:"state_hash_index"`
-	Version        string `json:"version"`
-	Storage        struct {
-		Stores     uint64 `json:"stores"`
-		Entries    uint64 `json:"entries"`
-		StoreNanos uint64 `json:"store_nanos"`
-	} `json:"storage"`
-	Peers []struct {
-		ID          string `json:"id"`
-		Address     string `json:"address"`
-		Voter       bool   `json:"voter"`
-		LastContact string `json:"last_contact"`
-	} `json:"peers"`
-}
-
-// Status asks the management port.
-func (n *Node) Status(ctx context.Context) (s Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.Management+"/status", nil)
-	if err != nil {
-		return s, err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return s, err
-	}
-	defer func() { _ = resp.Body.Close() }() // only read
-	return s, json.NewDecoder(resp.Body).Decode(&s)
-}
-
-// OneState waits until all living nodes report one state hash at one index.
-func (c *Cluster) OneState(ctx context.Context) (Status, error) {
-	for {
-		var first Status
-		same := true
-		for _, n := range c.Nodes {
-			s, err := n.Status(ctx)
-			if err != nil {
-				same = false
-				break
-			}
-			if first.StateHash == "" {
-				first = s
-			}
-			same = same && s.StateHash == first.StateHash && s.StateHashIndex == first.StateHashIndex
-		}
-		if same && first.StateHash != "" {
-			return first, nil
-		}
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return first, fmt.Errorf("nodes do not agree: %w", err)
-		}
-	}
-}
-
-func get(ctx context.Context, url string) (*http.Response, error) {
+func (n *Node) get(ctx context.Context, url string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := (&http.Client{Transport: n.http}).Do(req)
 	if err == nil {
 		_ = resp.Body.Close() // only the status counts
 	}
