@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-memdb"
@@ -23,6 +24,11 @@ type FSM struct {
 	ids     *identity.Stores
 	current State
 	roots   roots // read by everybody
+
+	// applying is held while entries are applied, and by a backup for the moment in
+	// which it freezes the state. Raft owns the FSM goroutine: nothing can be sent
+	// to it, so an actor does not fit.
+	applying sync.Mutex
 
 	published atomic.Pointer[State]
 	applied   Watermark
@@ -52,6 +58,8 @@ func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch applies committed entries in order and publishes the state once.
 func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
+	f.applying.Lock()
+	defer f.applying.Unlock()
 	answers := make([]any, len(logs))
 	touched := &Touched{}
 	for i, l := range logs {
@@ -89,11 +97,7 @@ func (f *FSM) publish() {
 // Snapshot freezes the state. It costs O(shards of the identity store); raft
 // calls Persist on the result on another goroutine while Apply goes on.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	s := &snapshot{state: *f.published.Load()}
-	if f.ids != nil {
-		s.identities = f.ids.Snapshot()
-	}
-	return s, nil
+	return f.freeze(), nil
 }
 
 // Restore replaces the state by a snapshot. The new state is built and checked
@@ -104,6 +108,8 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	if err != nil {
 		return err
 	}
+	f.applying.Lock()
+	defer f.applying.Unlock()
 	f.db, f.ids, f.current = restored.db, restored.identities, *restored
 	f.publish()
 	f.roots.reset(f.published.Load())

@@ -29,6 +29,10 @@ const (
 // maxRowBytes bounds one row when reading: the length comes from the file.
 const maxRowBytes = maxWriteBytes
 
+// maxWindow bounds the memory of the decompressor, whatever a file asks for. The
+// compressor's is 4 MB.
+const maxWindow = 16 << 20
+
 // ErrSnapshot is the error for a snapshot that is damaged or of another format.
 var ErrSnapshot = errors.New("snapshot is not readable")
 
@@ -128,7 +132,7 @@ func readSnapshot(r io.Reader) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := zstd.NewReader(chunks, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
+	z, err := zstd.NewReader(chunks, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, err
 	}
