@@ -84,7 +84,7 @@ func (s *snapshot) header(from BackupOrigin) BackupHeader {
 	h := BackupHeader{
 		Cluster: from.Cluster, Node: from.Node, Version: from.Version, Term: from.Term, Taken: from.Taken,
 		Installation: st.Genesis.Cluster.String(), Epoch: st.Genesis.Epoch,
-		Index: st.Index, Seq: st.Seq, StateTime: st.Time, Level: FormatLevel, StateHash: st.Hash(),
+		Index: st.Index, Seq: st.Seq, StateTime: st.Time, Level: st.Genesis.Level, StateHash: st.Hash(),
 		Tables: st.counts(),
 	}
 	if s.identities != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,11 +97,11 @@ func (s *Server) stop(ctx context.Context) error {
 	return err
 }
 
-var streamPath = []byte("/sse/")
+var streamPath, backupStream = []byte("/sse/"), []byte(strings.TrimSuffix(backupPath, "/"))
 
-// headerReceived gives slow readers a time limit. Streams have none: it would end them.
+// headerReceived gives slow readers a time limit. Streams have none: it would end them. Backups have their own.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if bytes.HasPrefix(h.RequestURI(), streamPath) {
+	if uri := h.RequestURI(); bytes.HasPrefix(uri, streamPath) || bytes.HasPrefix(uri, backupStream) {
 		return fasthttp.RequestConfig{}
 	}
 	return fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}

@@ -56,7 +56,8 @@ type Node struct {
 	server     *Server
 	management *management
 
-	founding actor.Signal // this node leads: see founding.go
+	backups  chan struct{} // a place for each backup that is streamed
+	founding actor.Signal  // this node leads: see founding.go
 	founder  *actor.Loop
 	started  time.Time
 	running  atomic.Bool // everything is up
@@ -68,7 +69,8 @@ type Node struct {
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
-	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views), founding: actor.NewSignal()}
+	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
+		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
 }
 
 // Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
@@ -131,7 +133,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
