@@ -29,7 +29,8 @@ type Options struct {
 	Dir    string // the nodes' data and logs go below it
 	Count  int
 	Extra  []string // further arguments of every node
-	Env    []string // further environment variables of every node, NAME=value
+	// NodeEnv returns further environment variables of a node, NAME=value; nil: none.
+	NodeEnv func(i int) []string
 	// Hosts are where the nodes run, at least Count of them; none: all on
 	// loopback, on free ports.
 	Hosts []Host
@@ -58,6 +59,7 @@ type Node struct {
 	Log                      string // file with everything it printed
 
 	args []string
+	env  []string
 	opts *Options
 	host Host // nil: loopback
 	http *http.Transport
@@ -108,6 +110,9 @@ func newCluster(o Options) (*Cluster, error) {
 			"--admin-email", Email, "--admin-password", Password, "--login-per-minute", "0"}, o.Extra...)
 		if o.Count > 1 {
 			node.args = append(node.args, "--bootstrap-expect", strconv.Itoa(o.Count), "--join", strings.Join(join, ","))
+		}
+		if o.NodeEnv != nil {
+			node.env = o.NodeEnv(i)
 		}
 		if o.Hosts != nil {
 			node.host = o.Hosts[i]
@@ -182,7 +187,7 @@ func (n *Node) Start() error {
 	}
 	defer func() { _ = log.Close() }() // the process has its own
 	cmd := exec.Command(n.opts.Binary, n.args...)
-	cmd.Env = append(os.Environ(), n.opts.Env...)
+	cmd.Env = append(os.Environ(), n.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	launch := (*exec.Cmd).Start
 	if n.host != nil {

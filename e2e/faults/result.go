@@ -1,0 +1,137 @@
+package faults
+
+import (
+	"bufio"
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Result is what one round found: a line of the results file.
+type Result struct {
+	Commit string    `json:"commit"` // of the binary; "+" behind it: built from changed files
+	Date   time.Time `json:"date"`
+	Load   float64   `json:"load"` // mean number of runnable processes over the last minute
+	CPUs   int       `json:"cpus"`
+
+	Nodes  int      `json:"nodes"`
+	Seed   int64    `json:"seed"`
+	Round  int      `json:"round"`
+	Faults []string `json:"faults"`
+	Place  string   `json:"place"` // namespaces or loopback
+
+	Histories    int `json:"histories"` // linearizable
+	Undecided    int `json:"undecided"` // the search took too long
+	Operations   int `json:"operations"`
+	Acknowledged int `json:"acknowledged"` // writes
+	Unknown      int `json:"unknown"`      // writes whose outcome clients could not know
+	Reads        int `json:"reads"`        // SDK reads of nodes that had to answer
+	ReadsFailed  int `json:"reads_failed"`
+	Pairs        int `json:"pairs"` // writes with a read that had to see them
+
+	Recovery  float64   `json:"recovery_s"` // from healing until every node takes writes
+	Failovers []float64 `json:"failover_s,omitempty"`
+	Seconds   float64   `json:"seconds"`
+
+	Failures []Failure `json:"failures,omitempty"`
+	Again    string    `json:"again,omitempty"` // the command that plays it again
+}
+
+func (r *Round) result(binary string, seed int64, number int) Result {
+	res := Result{
+		Commit: commitOf(binary), Date: time.Now().UTC().Truncate(time.Second), Load: load(), CPUs: runtime.NumCPU(),
+		Nodes: len(r.c.Nodes), Seed: seed, Round: number, Place: "namespaces",
+		Histories: r.histories, Undecided: r.undecided, Reads: int(r.reads.Load()), ReadsFailed: int(r.readsFailed.Load()), Pairs: int(r.pairs.Load()),
+		Recovery: r.recovered.Seconds(), Failures: r.Failures(),
+	}
+	if r.c.Net == nil {
+		res.Place = "loopback"
+	}
+	for _, s := range r.steps {
+		res.Faults = append(res.Faults, s.Fault.Name)
+	}
+	for _, d := range r.failovers {
+		res.Failovers = append(res.Failovers, d.Seconds())
+	}
+	for _, o := range r.rec.Ops("") {
+		res.Operations++
+		if strings.Contains(o.Kind, "read") {
+			continue
+		}
+		switch o.Result {
+		case OK:
+			res.Acknowledged++
+		case Unknown:
+			res.Unknown++
+		}
+	}
+	return res
+}
+
+// Append adds the result to a file.
+func (res *Result) Append(name string) error {
+	line, err := json.Marshal(res)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		_ = f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// ReadResults reads a results file.
+func ReadResults(name string) ([]Result, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	var all []Result
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var res Result
+		if err := json.Unmarshal(lines.Bytes(), &res); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", name, len(all)+1, err)
+		}
+		all = append(all, res)
+	}
+	return all, lines.Err()
+}
+
+// commitOf is the commit that a binary was built from, as the Go command wrote into it.
+func commitOf(binary string) string {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return ""
+	}
+	commit, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+"
+		}
+	}
+	return commit + changed
+}
+
+func load() (l float64) {
+	data, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	_, _ = fmt.Sscan(string(data), &l) // 0 where there is none
+	return l
+}
