@@ -40,6 +40,8 @@ type Node struct {
 	build    Build
 	// Timing overrides the cluster's timers; tests use shorter ones.
 	Timing cluster.Timing
+	// Clock is the wall clock; fault tests step it.
+	Clock func() time.Time
 
 	fsm        *fsm.FSM
 	views      *fsm.Views
@@ -69,7 +71,7 @@ type Node struct {
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
-	return &Node{settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
+	return &Node{Clock: time.Now, settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
 }
 
@@ -121,11 +123,11 @@ func (n *Node) clusterConfig() cluster.Config {
 // startActors starts what writes: all of them idle until there is a leader.
 func (n *Node) startActors() {
 	p := proposer{n.cluster}
-	n.writer = fsm.NewWriter(n.fsm, p, time.Now, n.log)
-	n.batcher = fsm.NewIdentityBatcher(p, time.Now)
-	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, time.Now, n.settings.Retention(), n.log)
+	n.writer = fsm.NewWriter(n.fsm, p, n.Clock, n.log)
+	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
+	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
 	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.log)
-	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), time.Now, n.sendUsage, n.log)
+	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), n.Clock, n.sendUsage, n.log)
 	n.streams = sdk.NewStreams(sdk.StreamsConfig{Views: n.views, Everywhere: n.progress.Everywhere, Alone: n.progress.Alone, Max: n.settings.MaxStreams})
 }
 
@@ -152,8 +154,8 @@ func (n *Node) assemble() error {
 
 func (n *Node) adminEnv() *admin.Env {
 	return &admin.Env{
-		Log: n.log, Clock: time.Now, Options: n.settings.Options(), Version: n.build.Version,
-		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(time.Now),
+		Log: n.log, Clock: n.Clock, Options: n.settings.Options(), Version: n.build.Version,
+		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock),
 		Views: n.views, Identities: n.identities, Document: n.document,
 	}
 }
@@ -178,7 +180,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		format = fsm.FormatEdge
 	}
 	return sdk.New(sdk.Config{
-		FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
+		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		CatchUp:   n.catchUp,
 		Ready:     n.cluster.Ready,
@@ -214,7 +216,7 @@ func (n *Node) catchUp(budget time.Duration) error {
 
 func (n *Node) ofrep() *ofrep.API {
 	return ofrep.New(ofrep.Config{
-		FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
+		Clock: n.Clock, FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
 		EventStream: func(key string) string { return "/sse/environments/" + key + "/ofrep" },
 	})
 }

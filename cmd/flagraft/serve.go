@@ -40,6 +40,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	defer stop()
 	log := newLogger(st)
 	node := server.New(st, build(), log)
+	node.Clock = wallClock()
 	if err := node.Start(ctx); err != nil {
 		return err
 	}

@@ -9,44 +9,55 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
-// readFlags reads from one node as SDKs do. Every read that begins and ends while the node serves must be answered.
-func (r *Round) readFlags(ctx context.Context, node int, rnd *rand.Rand) {
-	sdk := r.c.Nodes[node].Client().With("X-Environment-Key", r.c.Home.EnvironmentKey)
+// readFlags reads from one node as SDKs do: flags and the document, or, in turn, identities.
+func (r *Round) readFlags(ctx context.Context, node int, identities bool, rnd *rand.Rand) {
+	sdk := r.sdkAt(node)
 	document := sdk.With("X-Environment-Key", r.c.Home.ServerKey)
+	trait := func(identifier, key string, value any) object {
+		return object{"identifier": identifier, "traits": []object{{"trait_key": key, "trait_value": value}}}
+	}
 	for r.working.Load() && ctx.Err() == nil {
 		sleep(ctx, time.Duration(3+rnd.IntN(8))*time.Millisecond)
-		phase, ok := r.c.Serving(node)
-		if !ok {
-			continue
+		kind := rnd.IntN(8)
+		switch {
+		case identities && kind < 2: // changes, and is answered also when nobody can store it
+			r.readOnce(ctx, node, sdk, "POST", "/api/v1/identities/", trait(fmt.Sprintf("reader-%d", rnd.IntN(1000)), "seen", rnd.IntN(1000)))
+		case identities:
+			r.readOnce(ctx, node, sdk, "POST", "/api/v1/identities/", trait("reader", "plan", "free"))
+		case kind == 0:
+			r.readOnce(ctx, node, document, "GET", "/api/v1/environment-document/", nil)
+		default:
+			r.readOnce(ctx, node, sdk, "GET", "/api/v1/flags/", nil)
 		}
-		from, method, path, body := sdk, "GET", "/api/v1/flags/", any(nil)
-		switch rnd.IntN(8) {
-		case 0, 1:
-			method, path, body = "POST", "/api/v1/identities/", object{"identifier": "reader", "traits": []object{{"trait_key": "plan", "trait_value": "free"}}}
-		case 2:
-			method, path, body = "POST", "/api/v1/identities/", object{"identifier": fmt.Sprintf("reader-%d", rnd.IntN(1000)), "traits": []object{{"trait_key": "seen", "trait_value": rnd.IntN(1000)}}}
-		case 3:
-			from, path = document, "/api/v1/environment-document/"
-		}
-		limit, cancel := context.WithTimeout(ctx, 10*time.Second)
-		began := r.rec.Now()
-		a, err := from.Do(limit, method, path, body)
-		cancel()
-		if now, _ := r.c.Serving(node); now != phase || ctx.Err() != nil {
-			continue // something was done to the node meanwhile
-		}
-		r.reads.Add(1)
-		if err == nil && a.Status >= 200 && a.Status < 300 {
-			continue
-		}
-		o := Op{Start: began, Node: node, Kind: "sdk read", Key: path}
-		o.Finish(r.rec, a, err)
-		r.rec.Add(o)
-		if r.readsFailed.Add(1) <= 3 {
-			r.fail("SDK read", "node %d, after %.2fs: %s %s: %d %s", node, float64(o.End-o.Start)/1e9, method, path, o.Status, o.Note)
-		}
+	}
+}
+
+// readOnce is one read. If it begins and ends while the node serves, it must be answered.
+func (r *Round) readOnce(ctx context.Context, node int, sdk *nodes.Client, method, path string, body any) {
+	phase, ok := r.c.Serving(node)
+	if !ok {
+		return
+	}
+	limit, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	began := r.rec.Now()
+	a, err := sdk.Do(limit, method, path, body)
+	if now, _ := r.c.Serving(node); now != phase || ctx.Err() != nil {
+		return // something was done to the node meanwhile
+	}
+	r.reads.Add(1)
+	if err == nil && a.Status >= 200 && a.Status < 300 {
+		return
+	}
+	o := Op{Start: began, Node: node, Kind: "sdk read", Key: path}
+	o.Finish(r.rec, a, err)
+	r.rec.Add(o)
+	if r.readsFailed.Add(1) <= 3 {
+		r.fail("SDK read", "node %d, after %.2fs: %s %s: %d %s", node, float64(o.End-o.Start)/1e9, method, path, o.Status, o.Note)
 	}
 }
 
@@ -80,7 +91,7 @@ func (r *Round) useSession(ctx context.Context, s *session, id int, rnd *rand.Ra
 func (r *Round) readBack(ctx context.Context, s *session, id, node int, wrote int, index string) {
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
-	sdk := r.c.Nodes[node].Client().With("X-Environment-Key", r.c.Home.EnvironmentKey)
+	sdk := r.sdkAt(node)
 	o := Op{Start: r.rec.Now(), Client: id, Node: node, Kind: "session read", Key: s.key}
 	if index != "" {
 		sdk = sdk.With("Flagraft-Min-Index", index)

@@ -143,7 +143,9 @@ func (r *Round) startClients(ctx context.Context) {
 	}
 	r.client(func(id int, rnd *rand.Rand) { r.writeOnce(ctx, id, rnd) })
 	for i := range r.c.Nodes {
-		r.client(func(_ int, rnd *rand.Rand) { r.readFlags(ctx, i, rnd) })
+		for _, identities := range []bool{false, true} {
+			r.client(func(_ int, rnd *rand.Rand) { r.readFlags(ctx, i, identities, rnd) })
+		}
 	}
 }
 
