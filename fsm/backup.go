@@ -170,6 +170,31 @@ func VerifyBackup(r io.Reader) (BackupHeader, error) {
 	return h, err
 }
 
+// CheckBackup reads a backup to its end and checks its checksums only: whether
+// the file is whole, in constant memory.
+func CheckBackup(r io.Reader) (BackupHeader, error) {
+	h, err := ReadBackupHeader(r)
+	if err != nil {
+		return h, err
+	}
+	chunks, err := newChunkReader(r)
+	if err == nil {
+		err = chunks.Finish()
+	}
+	if err != nil {
+		return h, fmt.Errorf("%w: %w", ErrBackup, err)
+	}
+	return h, nothingBehind(r)
+}
+
+// nothingBehind makes sure that a file ends where its backup does.
+func nothingBehind(r io.Reader) error {
+	if n, err := io.Copy(io.Discard, r); err != nil || n > 0 {
+		return fmt.Errorf("%w: %d bytes behind its end", ErrBackup, n)
+	}
+	return nil
+}
+
 // readBackup reads and checks a backup.
 func readBackup(r io.Reader) (BackupHeader, *State, error) {
 	h, err := ReadBackupHeader(r)
@@ -183,8 +208,8 @@ func readBackup(r io.Reader) (BackupHeader, *State, error) {
 	if err != nil {
 		return h, nil, fmt.Errorf("%w: %w", ErrBackup, err)
 	}
-	if n, err := io.Copy(io.Discard, r); err != nil || n > 0 {
-		return h, nil, fmt.Errorf("%w: %d bytes behind its end", ErrBackup, n)
+	if err := nothingBehind(r); err != nil {
+		return h, nil, err
 	}
 	s.settle()
 	if err := s.matches(&h); err != nil {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server/servertest"
+)
+
+// runCommand runs a command and returns what it prints and its exit code.
+func runCommand(t *testing.T, command *cobra.Command, args ...string) (string, int) {
+	t.Helper()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetErr(&bytes.Buffer{})
+	command.SetArgs(args)
+	command.SilenceErrors, command.SilenceUsage = true, true
+	err := command.ExecuteContext(t.Context())
+	if err == nil {
+		return out.String(), 0
+	}
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return err.Error(), coded.ExitCode()
+	}
+	return err.Error(), 1
+}
+
+func TestBackupCreateAndVerify(t *testing.T) {
+	n := servertest.Start(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "a.backup")
+	t.Setenv("FLAGRAFT_TOKEN", "wrong")
+	out, code := runCommand(t, newBackupCommand(), "create", "-o", file, "--url", n.Base)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "401")
+	require.NoFileExists(t, file)
+
+	t.Setenv("FLAGRAFT_TOKEN", n.Token(t))
+	out, code = runCommand(t, newBackupCommand(), "create", "-o", file, "--url", n.Base)
+	require.Zero(t, code, out)
+	require.Contains(t, out, "linearizable")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "a temporary file is left")
+
+	out, code = runCommand(t, newBackupCommand(), "verify", file)
+	require.Zero(t, code, out)
+	require.Contains(t, out, "good: every checksum")
+	out, code = runCommand(t, newBackupCommand(), "verify", "-o", "json", file)
+	require.Zero(t, code, out)
+	var report struct {
+		Epoch  string
+		Tables []struct {
+			Name string
+			Rows int
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &report))
+	require.Equal(t, n.State().Genesis.Epoch, report.Epoch)
+	require.NotEmpty(t, report.Tables)
+
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for name, damage := range map[string][]byte{
+		"cut": raw[:len(raw)/2], "flipped": append(append(bytes.Clone(raw[:400]), raw[400]^4), raw[401:]...), "foreign": []byte("PK\x03\x04 a zip file, or so it says"), "empty": {},
+	} {
+		bad := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(bad, damage, 0o600))
+		out, code = runCommand(t, newBackupCommand(), "verify", bad)
+		require.Equal(t, 1, code, name)
+		require.Contains(t, out, "backup is not readable", name)
+	}
+	_, code = runCommand(t, newBackupCommand(), "verify", filepath.Join(dir, "absent"))
+	require.Equal(t, 2, code)
+}
