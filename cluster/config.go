@@ -31,6 +31,11 @@ type Config struct {
 	AdvertiseAPI string
 	// Version of the binary, told to peers.
 	Version string
+	// Level is the newest format level this binary knows, told to the leader; 0 is 1.
+	Level uint8
+	// RequiredLevel returns the level that a node must know to be a member: the
+	// state's. Nodes below it are refused. nil: any.
+	RequiredLevel func() uint8
 
 	// BootstrapExpect is the number of fresh nodes that form a new cluster. It
 	// means nothing once a cluster exists. With no Join and a value of 0 or 1 a

@@ -20,7 +20,8 @@ type report struct {
 	Applied   uint64 `cbor:"applied"`
 	API       string `cbor:"api"`
 	Version   string `cbor:"version"`
-	Seen      uint64 `cbor:"seen"` // edition of the merged reports that the node has
+	Level     uint8  `cbor:"level"` // format level that its binary knows; 0: it does not tell, so 1
+	Seen      uint64 `cbor:"seen"`  // edition of the merged reports that the node has
 	Body      []byte `cbor:"body"`
 }
 
@@ -41,6 +42,7 @@ type memberNote struct {
 	ID      string    `cbor:"id"`
 	API     string    `cbor:"api"`
 	Version string    `cbor:"version"`
+	Level   uint8     `cbor:"level"`
 	Ready   bool      `cbor:"ready"`
 	Applied uint64    `cbor:"applied"`
 	Contact time.Time `cbor:"contact"`
@@ -136,7 +138,7 @@ func (n *Node) ownReport() report {
 	r := report{
 		ID: n.id, ClusterID: n.ClusterID(), Term: n.raft.CurrentTerm(),
 		Ready: n.ready.Load(), Applied: n.machine.applied.Load(),
-		API: n.cfg.AdvertiseAPI, Version: n.cfg.Version, Seen: n.follow.edition,
+		API: n.cfg.AdvertiseAPI, Version: n.cfg.Version, Level: n.cfg.level(), Seen: n.follow.edition,
 	}
 	if n.cfg.Heartbeat.Collect != nil {
 		r.Body = n.cfg.Heartbeat.Collect()
@@ -286,7 +288,7 @@ func (d *heartbeatDesk) notes() []memberNote {
 	defer d.mu.Unlock()
 	notes := make([]memberNote, 0, len(d.reports))
 	for _, r := range d.reports {
-		notes = append(notes, memberNote{r.ID, r.API, r.Version, r.Ready, r.Applied, r.at})
+		notes = append(notes, memberNote{r.ID, r.API, r.Version, max(r.Level, 1), r.Ready, r.Applied, r.at})
 	}
 	slices.SortFunc(notes, func(a, b memberNote) int { return cmp.Compare(a.ID, b.ID) })
 	return notes

@@ -14,6 +14,7 @@ type joinRequest struct {
 	Address   string `cbor:"address"`
 	ClusterID string `cbor:"cluster"` // "" = the node has none yet
 	NonVoter  bool   `cbor:"non_voter"`
+	Level     uint8  `cbor:"level"` // format level that its binary knows; 0: it does not tell, so 1
 }
 
 type joinReply struct {
@@ -74,7 +75,7 @@ func (n *Node) requestJoin(ctx context.Context, addr, clusterID string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*joinTimeout)
 	defer cancel()
 	reply, err := askAddr[joinReply](ctx, n, addr, kindJoin, joinRequest{
-		ID: n.id, Address: n.Addr(), ClusterID: clusterID, NonVoter: n.cfg.NonVoter,
+		ID: n.id, Address: n.Addr(), ClusterID: clusterID, NonVoter: n.cfg.NonVoter, Level: n.cfg.level(),
 	})
 	if err != nil {
 		return err
@@ -136,6 +137,11 @@ func (n *Node) serveJoin(ctx context.Context, _ string, r joinRequest) (joinRepl
 		return ask[joinReply](r, func(payload []byte) ([]byte, error) {
 			return n.callLeader(ctx, kindJoin, payload)
 		})
+	}
+	n.levels.RLock()
+	defer n.levels.RUnlock()
+	if err := n.admitsLevel(r.ID, r.Level); err != nil {
+		return joinReply{}, err
 	}
 	if err := n.addMember(r); err != nil {
 		return joinReply{}, err

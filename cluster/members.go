@@ -47,11 +47,13 @@ func (n *Node) Members() []Member {
 		}
 		if note, ok := notes[m.ID]; ok {
 			m.API, m.Version, m.Ready, m.Applied, m.LastContact = note.API, note.Version, note.Ready, note.Applied, note.Contact
+			m.Level = note.Level
 		} else if p, ok := n.peers.get(m.ID); ok {
 			m.API, m.Version = p.API, p.Version
 		}
 		if m.ID == n.id {
 			m.API, m.Version, m.Ready, m.Applied = n.cfg.AdvertiseAPI, n.cfg.Version, n.Ready(), n.AppliedIndex()
+			m.Level = n.cfg.level()
 		}
 		members = append(members, m)
 	}

@@ -41,6 +41,7 @@ type Node struct {
 	visible atomic.Pointer[visibleIndex]
 
 	desk      *heartbeatDesk
+	levels    levelGate
 	follow    following
 	nudge     actor.Signal
 	ready     atomic.Bool

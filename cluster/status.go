@@ -8,9 +8,11 @@ type Member struct {
 	Address string `json:"address"`           // of the cluster port
 	API     string `json:"api,omitempty"`     // of the public HTTP API, as the node last told
 	Version string `json:"version,omitempty"` // of its binary
-	Voter   bool   `json:"voter"`
-	Leader  bool   `json:"leader"`
-	Ready   bool   `json:"ready"`
+	// Level is the newest format level that its binary knows; 0 = not heard.
+	Level  uint8 `json:"format_level,omitempty"`
+	Voter  bool  `json:"voter"`
+	Leader bool  `json:"leader"`
+	Ready  bool  `json:"ready"`
 	// Applied is the index it last reported to have applied; 0 = not heard.
 	Applied uint64 `json:"applied"`
 	// LastContact is when the leader last heard from it; zero = never.

@@ -48,6 +48,8 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 		return f.applyIdentityBatch(index, body)
 	case KindUsageBatch:
 		return nil, f.applyUsageBatch(body)
+	case KindFormatLevel:
+		return nil, f.applyLevel(body)
 	default:
 		return nil, fmt.Errorf("%w: unknown kind %d", ErrFormat, kind)
 	}
@@ -62,6 +64,9 @@ func (f *FSM) applyGenesis(body []byte) error {
 	}
 	if f.current.Born() {
 		return nil
+	}
+	if g.Level > FormatLevel {
+		return fmt.Errorf("%w: the installation is at format level %d, this binary knows %d", ErrFormat, g.Level, FormatLevel)
 	}
 	f.current.Genesis, f.current.Time = g, g.Time
 	f.ids = identity.New(g.Seed)

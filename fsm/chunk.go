@@ -13,14 +13,13 @@ import (
 
 // A chunked file is a header, chunks of at most 1 MB, and a trailer:
 //
-//	"FLAGRAFT" version | (length CRC32C bytes)… | 0 SHA-256 of all chunk bytes
+//	"FLAGRAFT" format level | (length CRC32C bytes)… | 0 SHA-256 of all chunk bytes
 //
 // Lengths and CRCs are 32-bit big-endian. A chunk that is damaged is noticed
 // before anything of it is used; a file that ends early has no trailer.
 const (
-	chunkMagic   = "FLAGRAFT"
-	chunkVersion = 1
-	chunkSize    = 1 << 20
+	chunkMagic = "FLAGRAFT"
+	chunkSize  = 1 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -32,9 +31,9 @@ type chunkWriter struct {
 	err error
 }
 
-func newChunkWriter(w io.Writer) *chunkWriter {
+func newChunkWriter(w io.Writer, level uint8) *chunkWriter {
 	c := &chunkWriter{w: w, buf: make([]byte, 0, chunkSize), sum: sha256.New()}
-	_, c.err = w.Write(append([]byte(chunkMagic), chunkVersion))
+	_, c.err = w.Write(append([]byte(chunkMagic), level))
 	return c
 }
 
@@ -90,8 +89,8 @@ func newChunkReader(r io.Reader) (*chunkReader, error) {
 	if string(head[:len(chunkMagic)]) != chunkMagic {
 		return nil, fmt.Errorf("%w: it does not start with %s", ErrSnapshot, chunkMagic)
 	}
-	if head[len(chunkMagic)] != chunkVersion {
-		return nil, fmt.Errorf("%w: version %d, this binary reads %d", ErrSnapshot, head[len(chunkMagic)], chunkVersion)
+	if level := head[len(chunkMagic)]; level < BaseLevel || level > FormatLevel {
+		return nil, fmt.Errorf("%w: it needs format level %d, this binary knows %d", ErrSnapshot, level, FormatLevel)
 	}
 	return &chunkReader{r: r, sum: sha256.New()}, nil
 }

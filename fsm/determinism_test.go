@@ -120,6 +120,10 @@ func randomLog(t testing.TB, r *rand.Rand, n int) ([]*raft.Log, string) {
 
 	w.Gained()
 	for i := range n {
+		if i == n/4 {
+			_, _, err := p.Propose(context.Background(), NewLevelEntry(FormatLevel, clock()))
+			require.NoError(t, err)
+		}
 		switch {
 		case i > 0 && r.IntN(3) == 0:
 			batch := identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte("n1"), Sequence: uint64(1 + r.IntN(n)), Ops: 3},
@@ -191,6 +195,9 @@ var fillers = []func(*Tx, *rand.Rand){
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {
 	return func(tx *Tx, r *rand.Rand) {
+		if table.def.level > tx.state.Level() {
+			return
+		}
 		var row R
 		randomValue(reflect.ValueOf(&row).Elem(), r, 0)
 		*table.id(&row) = uint64(r.IntN(20))

@@ -14,15 +14,11 @@ const (
 	KindChangeset     Kind = 2
 	KindIdentityBatch Kind = 3
 	KindUsageBatch    Kind = 4
+	KindFormatLevel   Kind = 5 // from level 2 on, and with the new level in its header
 )
 
-// FormatLevel is the newest format this binary writes and understands. An entry
-// names in its second byte the level it needs; a node below it stops rather than
-// guess.
-const FormatLevel uint8 = 1
-
 // kinds is the registry of entry kinds; the determinism test covers each.
-var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch}
+var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel}
 
 // ErrFormat is the error for an entry this binary cannot read: damaged, or
 // written by a newer one.
@@ -30,9 +26,10 @@ var ErrFormat = errors.New("log entry is not readable")
 
 const headerSize = 2
 
-// newEntry starts an entry: kind, level, then the body.
-func newEntry(kind Kind, body []byte) []byte {
-	return append([]byte{byte(kind), FormatLevel}, body...)
+// newEntry starts an entry: kind, the format level it needs, then the body. A
+// node below that level stops rather than guess.
+func newEntry(kind Kind, level uint8, body []byte) []byte {
+	return append([]byte{byte(kind), level}, body...)
 }
 
 func splitEntry(data []byte) (Kind, []byte, error) {

@@ -9,9 +9,9 @@ import (
 
 // newGenesis makes the first entry of an installation's log.
 func newGenesis(now time.Time) []byte {
-	g := Genesis{Cluster: uuid.New(), Epoch: newEpoch(), Time: TimeOf(now), Level: FormatLevel}
+	g := Genesis{Cluster: uuid.New(), Epoch: newEpoch(), Time: TimeOf(now), Level: BaseLevel}
 	rand.Read(g.Seed[:]) // never fails
-	return newEntry(KindGenesis, must(encMode.Marshal(&g)))
+	return newEntry(KindGenesis, BaseLevel, must(encMode.Marshal(&g)))
 }
 
 // newEpoch makes the first part of index tokens: 8 characters [a-z2-7].

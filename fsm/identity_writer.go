@@ -237,7 +237,7 @@ func (b *IdentityBatcher) turn(batch []*batchRequest) {
 			body = append(body, batch[n].batch...)
 			n++
 		}
-		index, answer, err := b.propose.Propose(context.Background(), newEntry(KindIdentityBatch, body))
+		index, answer, err := b.propose.Propose(context.Background(), newEntry(KindIdentityBatch, BaseLevel, body))
 		for i, r := range batch[:n] {
 			if err != nil {
 				r.answer <- batchAnswer{err: err}

@@ -66,7 +66,7 @@ func (s *snapshot) Release() {
 }
 
 func (s *snapshot) write(w io.Writer) error {
-	chunks := newChunkWriter(w)
+	chunks := newChunkWriter(w, s.level())
 	z, err := zstd.NewWriter(chunks, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -81,6 +81,9 @@ func (s *snapshot) write(w io.Writer) error {
 	return chunks.Close()
 }
 
+// level is the format level that a reader must know.
+func (s *snapshot) level() uint8 { return max(s.state.Level(), BaseLevel) }
+
 func (s *snapshot) sections(w *bufio.Writer) error {
 	meta := must(encMode.Marshal(snapshotMeta{
 		Index: s.state.Index, Seq: s.state.Seq, Time: s.state.Time,
@@ -91,6 +94,9 @@ func (s *snapshot) sections(w *bufio.Writer) error {
 		return err
 	}
 	for _, def := range tablesByNumber() {
+		if def.level > s.level() {
+			continue // a binary of the state's level does not know it
+		}
 		if err := s.table(w, def); err != nil {
 			return fmt.Errorf("table %s: %w", def.name, err)
 		}
@@ -163,6 +169,9 @@ func (s *State) readSections(r *bufio.Reader) error {
 			}
 			if err := decodeBody(raw, &meta); err != nil {
 				return err
+			}
+			if meta.Genesis.Level > FormatLevel {
+				return fmt.Errorf("its state is at format level %d, this binary knows %d", meta.Genesis.Level, FormatLevel)
 			}
 			s.Index, s.Seq, s.Time, s.Genesis, s.rowsHash = meta.Index, meta.Seq, meta.Time, meta.Genesis, meta.RowsHash
 		case sectionTable:

@@ -29,6 +29,7 @@ type Index[R any] struct {
 // tableDef is what the state knows of a table without its row type.
 type tableDef struct {
 	number  uint8 // in log entries and snapshots: never reused, never changed
+	level   uint8 // the format level that the table came with
 	name    string
 	indexes []*memdb.IndexSchema
 	decode  func(raw []byte) (object any, err error)
@@ -67,6 +68,7 @@ func must[T any](v T, err error) T {
 func newTable[R any](number uint8, name string, id func(*R) *uint64, touch func(r Reader, row *R, t *Touched)) Table[R] {
 	def := &tableDef{
 		number: number,
+		level:  BaseLevel,
 		name:   name,
 		rowID:  func(o any) uint64 { return *id(&o.(*stored[R]).row) },
 		decode: func(raw []byte) (any, error) {
@@ -83,6 +85,13 @@ func newTable[R any](number uint8, name string, id func(*R) *uint64, touch func(
 	t := Table[R]{def: def, id: id}
 	t.addIndex(primaryIndex, true, func(row *R, k Key) (Key, bool) { return k.Uint(*id(row)), true })
 	registry.add(def)
+	return t
+}
+
+// since says that the table came with a later format level than the first:
+// below it nothing is written to the table, and snapshots leave it out.
+func (t Table[R]) since(level uint8) Table[R] {
+	t.def.level = level
 	return t
 }
 

@@ -22,6 +22,7 @@ type Tx struct {
 	identities []identity.Op
 	applied    []func(identity.Result)
 	bytes      int
+	level      uint8 // the format level that its rows need
 }
 
 type rowKey struct {
@@ -112,6 +113,7 @@ func (tx *Tx) TouchEnvironment(id uint64) {
 func (tx *Tx) NewUUID() uuid.UUID { return uuid.New() }
 
 func (tx *Tx) put(def *tableDef, id uint64, row any) {
+	tx.level = max(tx.level, def.level)
 	raw := must(encMode.Marshal(row))
 	o := must(def.decode(raw)) // a copy of its own: the caller keeps nothing of the state
 	if err := tx.txn.Insert(def.name, o); err != nil {

@@ -135,7 +135,7 @@ func (c *UsageCounter) take() []byte {
 			Environment: k.environment, Kind: k.kind, Feature: k.feature, Bucket: k.bucket, Labels: k.labels, Count: n,
 		})
 	}
-	return newEntry(KindUsageBatch, must(encMode.Marshal(&b)))
+	return newEntry(KindUsageBatch, BaseLevel, must(encMode.Marshal(&b)))
 }
 
 func (c *UsageCounter) run(ctx context.Context) {

@@ -221,7 +221,7 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 		return n, nil
 	}
 	c.Time = now - 1
-	return n, newEntry(KindChangeset, must(encMode.Marshal(&c)))
+	return n, newEntry(KindChangeset, state.Level(), must(encMode.Marshal(&c)))
 }
 
 // identitiesNamed are the identities that the operations of a turn concern. The store does not show a transaction what the ones before it in
@@ -270,6 +270,9 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time) i
 	r.tx = tx
 	if r.err = w.call(r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
 		r.err = ErrTooLarge
+	}
+	if r.err == nil && tx.level > state.Level() {
+		r.err = fmt.Errorf("%w: it needs %d, the cluster is at %d", ErrFormatLevel, tx.level, state.Level())
 	}
 	if r.err == nil {
 		r.write, r.writes = tx.finish()

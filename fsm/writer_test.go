@@ -124,7 +124,7 @@ func TestWriterRunsAgainWhenFenced(t *testing.T) {
 		c := changeset{Seq: p.fsm.State().Seq + 1, Writes: []write{{ID: 99, Ops: []op{{
 			Table: Tags.def.number, ID: 50, Row: must(encMode.Marshal(&Tag{ID: 50, Label: "theirs"})),
 		}}}}}
-		require.NoError(t, p.apply(newEntry(KindChangeset, must(encMode.Marshal(&c)))).(*ChangesetResult).Err)
+		require.NoError(t, p.apply(newEntry(KindChangeset, BaseLevel, must(encMode.Marshal(&c)))).(*ChangesetResult).Err)
 	}
 	runs, barriers := 0, p.barriers
 	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error { runs++; return putTag("ours")(tx) })
@@ -144,7 +144,7 @@ func TestWriterRunsAgainWhenAnIdentityMoved(t *testing.T) {
 		upsert.Traits[0].Value = []byte("2")
 		sub := identity.AppendSubBatch(identity.AppendBatch(make([]byte, 8)), identity.SubBatch{Node: []byte("n"), Sequence: 1, Ops: 1},
 			identity.AppendOp(nil, &upsert))
-		p.apply(newEntry(KindIdentityBatch, sub))
+		p.apply(newEntry(KindIdentityBatch, BaseLevel, sub))
 	}
 	runs, results := 0, 0
 	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error {

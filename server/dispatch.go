@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -88,6 +89,11 @@ func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
 	ctx := s.ctx
 	if err := acceptable(req); err != nil && m.Row.Kind != route.Local {
 		return route.ErrorResponse(err)
+	}
+	if m.Row.Level > fsm.BaseLevel {
+		if err := s.atLevel(m.Row.Level); err != nil {
+			return route.ErrorResponse(err)
+		}
 	}
 	switch m.Row.Kind {
 	case route.Write:

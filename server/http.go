@@ -32,11 +32,13 @@ type Server struct {
 	common   *commonHeaders
 	metrics  *requestMetrics
 
-	fsm    *fsm.FSM
-	views  *fsm.Views
-	api    *admin.API
-	leader Leader
-	reader reader
+	fsm   *fsm.FSM
+	views *fsm.Views
+	api   *admin.API
+	// atLevel is nil when the cluster has reached a format level, else the refusal.
+	atLevel func(level uint8) error
+	leader  Leader
+	reader  reader
 
 	// ctx ends when the server has stopped, streams before it waits for running requests: a stream would never end by itself.
 	ctx          context.Context

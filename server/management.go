@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/flagraft/flagraft/fsm"
 )
 
 // management is the listener for operators: it speaks of this node only and asks for no credentials, so it listens on loopback unless told
@@ -146,6 +148,8 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_leader", func() float64 { return flag(n.cluster.IsLeader()) })
 	gauge("flagraft_applied_index", func() float64 { return float64(n.fsm.State().Index) })
 	gauge("flagraft_commit_index", func() float64 { return float64(n.cluster.CommitIndex()) })
+	gauge("flagraft_format_level", func() float64 { return float64(n.fsm.State().Level()) })
+	gauge("flagraft_known_format_level", func() float64 { return float64(fsm.FormatLevel) })
 	gauge("flagraft_age_seconds", func() float64 { return n.reads().Age().Seconds() })
 	gauge("flagraft_writer_waiting", func() float64 { return float64(n.writer.Waiting()) })
 	gauge("flagraft_identity_writes_waiting", func() float64 { return float64(n.identities.Waiting()) })

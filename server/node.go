@@ -61,6 +61,7 @@ type Node struct {
 	backups  chan struct{} // a place for each backup that is streamed
 	founding actor.Signal  // this node leads: see founding.go
 	founder  *actor.Loop
+	levels   *actor.Loop // raises the format level
 	started  time.Time
 	running  atomic.Bool // everything is up
 	stopping atomic.Bool
@@ -100,6 +101,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	n.views.OnGone(func(uint64) { n.streams.Wake() })
 	n.progress.OnTold(n.streams.Wake)
 	n.founder = actor.Go(n.found)
+	n.levels = actor.Go(n.raiseLevels)
 	if err := n.server.listen(); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (n *Node) clusterConfig() cluster.Config {
 	return cluster.Config{
 		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
-		Version: n.build.Version, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
+		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
 		Logger:    n.log, Timing: n.Timing,
@@ -147,7 +149,7 @@ func (n *Node) assemble() error {
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
-	n.server.api = n.api
+	n.server.api, n.server.atLevel = n.api, n.atLevel
 	n.management.observe(n)
 	return nil
 }
@@ -275,6 +277,7 @@ func (n *Node) stop(ctx context.Context) error {
 	}
 	if n.founder != nil {
 		n.founder.Stop()
+		n.levels.Stop()
 	}
 	if n.streams != nil {
 		n.streams.Stop() // clients connect to another node

@@ -19,6 +19,9 @@ type nodeStatus struct {
 	API       string `json:"api"`
 	Address   string `json:"address"` // of the cluster port
 	Ready     bool   `json:"ready"`
+	// FormatLevel is the cluster's, KnownFormatLevel the newest that this binary knows.
+	FormatLevel      uint8 `json:"format_level"`
+	KnownFormatLevel uint8 `json:"known_format_level"`
 
 	State       string    `json:"state"` // forming, follower, candidate, leader, stopped
 	IsLeader    bool      `json:"is_leader"`
@@ -46,6 +49,7 @@ func (n *Node) status() nodeStatus {
 	s := nodeStatus{
 		NodeID: c.NodeID, ClusterID: c.ClusterID, Version: n.build.Version, Epoch: state.Genesis.Epoch,
 		API: n.APIAddr(), Address: c.Address, Ready: n.Ready(),
+		FormatLevel: state.Level(), KnownFormatLevel: fsm.FormatLevel,
 		State: c.State, IsLeader: n.cluster.IsLeader(), Leader: c.Leader, Term: c.Term,
 		LastContact: c.LastContact, AgeMS: n.reads().Age().Milliseconds(),
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,

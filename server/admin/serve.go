@@ -133,6 +133,8 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	switch {
 	case t.refused != nil && errors.Is(err, t.refused):
 		return t.ctx.answer(nil, t.refused), nil
+	case errors.Is(err, fsm.ErrFormatLevel):
+		return t.ctx.answer(nil, route.Detail(409, "This cannot be written yet: "+err.Error()+". The level rises once every node knows it.")), nil
 	case errors.Is(err, fsm.ErrTooLarge):
 		return t.ctx.answer(nil, route.Detail(413, "The change is too large for one write.")), nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

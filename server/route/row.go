@@ -73,6 +73,7 @@ type Row struct {
 	Auth       Auth
 	Permission Permission // nil: authentication is enough
 	Status     int        // of success; 0 is 200
+	Level      uint8      // format level that the cluster must have reached; 0: any
 	Handler    Handler
 	Deprecated bool
 	Hidden     bool // left out of the API description
