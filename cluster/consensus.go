@@ -219,9 +219,8 @@ const maintenanceTick = 500 * time.Millisecond
 // about TrailingBytes. It returns nil when there is nothing new.
 func (n *Node) Snapshot() error {
 	bytes := n.store.counters.sinceSnapshot.Load()
-	reload := n.raft.ReloadableConfig()
-	reload.TrailingLogs = n.trailingLogs()
-	if err := n.raft.ReloadConfig(reload); err != nil {
+	trailing := n.trailingLogs()
+	if err := n.retune(func(c *raft.ReloadableConfig) { c.TrailingLogs = trailing }); err != nil {
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
 	began := time.Now()

@@ -127,6 +127,7 @@ func (n *Node) beat(ctx context.Context) bool {
 			return n.callLeader(ctx, kindHeartbeat, payload)
 		})
 	}
+	n.proceed(err)
 	if err != nil {
 		return false
 	}

@@ -40,23 +40,25 @@ type Node struct {
 	confirm *actor.Actor[readRequest] // reads of all nodes that the leader confirms
 	visible atomic.Pointer[visibleIndex]
 
-	desk      *heartbeatDesk
-	levels    levelGate
-	follow    following
-	nudge     actor.Signal
-	ready     atomic.Bool
-	readyC    chan struct{}
-	readyOnce sync.Once
-	clusterID atomic.Pointer[string]
-	pledges   *pledgeBook
-	peers     *peerTable
-	fatalOnce sync.Once
-	loops     []*actor.Loop // in the order in which they are stopped
-	stopOnce  sync.Once
-	stopErr   error
-	stopped   atomic.Bool
-	asked     atomic.Int64  // requests that Raft has not answered
-	dead      chan struct{} // closed when Raft has shut down
+	desk       *heartbeatDesk
+	levels     levelGate
+	follow     following
+	tuning     sync.Mutex // Raft's ReloadConfig is read, change, write; used a few times an hour
+	succession succession
+	nudge      actor.Signal
+	ready      atomic.Bool
+	readyC     chan struct{}
+	readyOnce  sync.Once
+	clusterID  atomic.Pointer[string]
+	pledges    *pledgeBook
+	peers      *peerTable
+	fatalOnce  sync.Once
+	loops      []*actor.Loop // in the order in which they are stopped
+	stopOnce   sync.Once
+	stopErr    error
+	stopped    atomic.Bool
+	asked      atomic.Int64  // requests that Raft has not answered
+	dead       chan struct{} // closed when Raft has shut down
 }
 
 // Start opens the data directory, brings the FSM to the newest state known to
