@@ -22,7 +22,7 @@ func TestWriteEndsWithItsContext(t *testing.T) {
 		sent <- batch
 		<-release
 		return encodeIdentityAnswer(0, nil), false, nil
-	}, slog.New(slog.DiscardHandler))
+	}, nil, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
@@ -46,7 +46,7 @@ func TestBatchesSettleBesideTheActor(t *testing.T) {
 		index++
 		sent <- struct{}{}
 		return encodeIdentityAnswer(index, nil), false, nil
-	}, slog.New(slog.DiscardHandler))
+	}, nil, slog.New(slog.DiscardHandler))
 	type answer struct {
 		index uint64
 		err   error

@@ -45,8 +45,9 @@ type IdentityWriter struct {
 	cancel   context.CancelFunc
 
 	// Owned by the actor.
-	seq uint64
-	buf []byte // encoded operations of the turn
+	seq       uint64
+	buf       []byte // encoded operations of the turn
+	newcomers newcomers
 }
 
 // SendFunc carries a batch to the leader's [IdentityBatcher] and brings back its
@@ -58,7 +59,7 @@ type identityRequest struct {
 	ops    []identity.Op
 	answer chan identityAnswer
 
-	skipped error // of the turn at hand: the context ended before
+	skipped error // of the turn at hand: the context ended before, or it is refused
 }
 
 type identityAnswer struct {
@@ -67,9 +68,11 @@ type identityAnswer struct {
 	err     error
 }
 
-// NewIdentityWriter starts the actor of one node.
-func NewIdentityWriter(f *FSM, node string, send SendFunc, log *slog.Logger) *IdentityWriter {
-	w := &IdentityWriter{fsm: f, node: node, send: send, log: log, seq: uint64(time.Now().UnixMicro())}
+// NewIdentityWriter starts the actor of one node. share is how many
+// identities this node may create in one environment within a second, asked
+// once a second; nil or 0: as many as come.
+func NewIdentityWriter(f *FSM, node string, send SendFunc, share func() int, log *slog.Logger) *IdentityWriter {
+	w := &IdentityWriter{fsm: f, node: node, send: send, log: log, seq: uint64(time.Now().UnixMicro()), newcomers: newcomers{share: share}}
 	w.stopped, w.cancel = context.WithCancel(context.Background())
 	w.mailbox = actor.StartBatch(identityMailbox, w.turn)
 	return w
@@ -86,7 +89,10 @@ func (w *IdentityWriter) Stop() {
 // Waiting returns how many requests wait for the next batch.
 func (w *IdentityWriter) Waiting() int { return w.mailbox.Len() }
 
-// Write carries out operations and returns once they are committed and applied
+// Refused returns how many requests were refused with [ErrNewcomers].
+func (w *IdentityWriter) Refused() uint64 { return w.newcomers.refused.Load() }
+
+// Write carries out operations of one environment and returns once they are committed and applied
 // on this node, or ctx ends: then they may still be carried out. From the call on
 // ops and the slices inside belong to the writer; nobody may change them again.
 // Results are nil when the batch had been applied by an earlier attempt whose
@@ -108,12 +114,16 @@ func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index ui
 }
 
 func (w *IdentityWriter) turn(batch []*identityRequest) {
+	now := time.Now()
 	for len(batch) > 0 {
 		n, ops := 0, 0
 		w.buf = w.buf[:0]
 		for ; n < len(batch) && len(w.buf) < maxIdentityEntry; n++ {
 			r := batch[n]
-			if r.skipped = r.ctx.Err(); r.skipped != nil {
+			if r.skipped = r.ctx.Err(); r.skipped == nil {
+				r.skipped = w.newcomers.admit(w.fsm.State(), r.ops, now)
+			}
+			if r.skipped != nil {
 				continue
 			}
 			for i := range r.ops {

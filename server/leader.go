@@ -69,6 +69,23 @@ func (n *Node) sendIdentities(ctx context.Context, batch []byte) (answer []byte,
 	return answer, retry && !errors.Is(err, cluster.ErrStopped), err
 }
 
+// newIdentities is this node's share of the new identities that an environment may get in a second: the bound is the cluster's, each node
+// counts for itself.
+func (n *Node) newIdentities() int {
+	limit := n.settings.NewIdentities
+	if limit == 0 {
+		return 0
+	}
+	ready := 0
+	for _, m := range n.cluster.Members() {
+		if m.Ready {
+			ready++
+		}
+	}
+	ready = max(ready, 1)
+	return (limit + ready - 1) / ready
+}
+
 // sendUsage carries an entry of usage counters to the leader.
 func (n *Node) sendUsage(ctx context.Context, entry []byte) error {
 	_, err := n.cluster.Call(ctx, callUsage, entry)

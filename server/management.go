@@ -159,6 +159,7 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_streams_open", func() float64 { return float64(n.streams.Open()) })
 	gauge("flagraft_stream_events_total", func() float64 { return float64(n.streams.Events()) })
 	gauge("flagraft_traits_unpersisted_total", func() float64 { return float64(n.sdk.Unpersisted()) })
+	gauge("flagraft_new_identities_refused_total", func() float64 { return float64(n.identities.Refused()) })
 	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
 	m.set.Store(set)
 }

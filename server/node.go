@@ -128,7 +128,7 @@ func (n *Node) startActors() {
 	n.writer = fsm.NewWriter(n.fsm, p, n.Clock, n.log)
 	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
-	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.log)
+	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.newIdentities, n.log)
 	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), n.Clock, n.sendUsage, n.log)
 	n.streams = sdk.NewStreams(sdk.StreamsConfig{Views: n.views, Everywhere: n.progress.Everywhere, Alone: n.progress.Alone, Max: n.settings.MaxStreams})
 }

@@ -16,13 +16,14 @@ import (
 
 // Node is a state machine with its Views and actors. Close ends them.
 type Node struct {
-	FSM        *fsm.FSM
-	Views      *fsm.Views
-	Writer     *fsm.Writer
-	Batcher    *fsm.IdentityBatcher
-	Identities *fsm.IdentityWriter
-	Usage      *fsm.UsageCounter
-	Proposer   *Proposer
+	FSM           *fsm.FSM
+	Views         *fsm.Views
+	Writer        *fsm.Writer
+	Batcher       *fsm.IdentityBatcher
+	Identities    *fsm.IdentityWriter
+	NewIdentities int // an environment may get in a second; 0: any number
+	Usage         *fsm.UsageCounter
+	Proposer      *Proposer
 }
 
 // New starts a node that already has its genesis. It ends with the test.
@@ -37,7 +38,7 @@ func New(t testing.TB) *Node {
 	n.Identities = fsm.NewIdentityWriter(n.FSM, "node-1", func(ctx context.Context, batch []byte) ([]byte, bool, error) {
 		answer, err := n.Batcher.Submit(ctx, batch)
 		return answer, false, err
-	}, log)
+	}, func() int { return n.NewIdentities }, log)
 	n.Usage = fsm.NewUsageCounter(n.FSM, "node-1", time.Now, func(ctx context.Context, entry []byte) error {
 		_, _, err := n.Proposer.Propose(ctx, entry)
 		return err

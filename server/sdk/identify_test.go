@@ -366,3 +366,31 @@ func TestConcurrentPosts(t *testing.T) {
 		require.Equal(t, "9", string(value))
 	}
 }
+
+// Beyond the limit SDKs get the right flags without their identity being stored,
+// and those who need it stored are told when to come back. Known identities
+// notice nothing.
+func TestTooManyNewIdentities(t *testing.T) {
+	h := newHouse(t)
+	h.NewIdentities = 1
+	known := `{"identifier":"known","traits":[{"trait_key":"n","trait_value":%d}]}`
+	h.post("identities/", fmt.Sprintf(known, 0))
+	created := 0
+	next := func() string { created++; return fmt.Sprintf("new-%d", created) }
+	require.Eventually(t, func() bool {
+		r := h.post("identities/", `{"identifier":"`+next()+`"}`)
+		require.Equal(t, 200, r.status)
+		return r.header("Flagraft-Traits-Persisted") == "false"
+	}, 10*time.Second, time.Millisecond, "one of many in a second is refused")
+	require.Eventually(t, func() bool {
+		r := h.do("POST", "/api/v1/bulk-identities", clientKey, `{"data":[{"identifier":"`+next()+`"}]}`)
+		return r.status == 503 && r.header("Retry-After") == "1" && strings.Contains(r.body, "new identities")
+	}, 10*time.Second, time.Millisecond)
+	for i := range 20 {
+		r := h.post("identities/", fmt.Sprintf(known, i+1))
+		require.Empty(t, r.header("Flagraft-Traits-Persisted"))
+	}
+	require.Eventually(t, func() bool {
+		return h.post("identities/", `{"identifier":"later"}`).header("Flagraft-Traits-Persisted") == ""
+	}, 10*time.Second, 10*time.Millisecond, "the next second has room")
+}

@@ -69,6 +69,9 @@ func (s *SDK) store(ops []identity.Op) (uint64, []identity.Result, error) {
 		if !errors.Is(o.err, context.DeadlineExceeded) && !errors.Is(o.err, fsm.ErrOverloaded) {
 			s.Log.Debug("identity write failed", "error", o.err)
 		}
+		if errors.Is(o.err, fsm.ErrNewcomers) {
+			return 0, nil, route.Unavailable("The environment gets too many new identities in this second; try again.", 1)
+		}
 		return 0, nil, route.Unavailable("The write is not known to be stored; try again.", 1)
 	}
 	return o.index, o.results, nil

@@ -55,6 +55,7 @@ type Settings struct {
 	MaxSegments         int `flag:"max-segments" default:"500" usage:"segments per project"`
 	MaxSegmentOverrides int `flag:"max-segment-overrides" default:"2000" usage:"segment overrides per environment"`
 	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
+	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
 
 	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send a request"`
