@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/flagraft/flagraft/cluster/certs"
 )
 
 // Config says how to start a Node. The zero value of every field but DataDir,
@@ -48,8 +50,14 @@ type Config struct {
 	// NonVoter makes this node a read replica: it joins without a vote.
 	NonVoter bool
 	// Secret, the same on every node, authenticates every connection both ways
-	// and encrypts gossip. Required when anything listens beyond loopback.
+	// and encrypts gossip. It or TLS is required when anything listens beyond loopback.
 	Secret string
+	// ClusterName keeps clusters apart: it is in the certificates of their nodes
+	// and in what is derived from the secret. Default "flagraft".
+	ClusterName string
+	// TLS secures the cluster port with certificates on both sides; with it a
+	// Secret is not required, and is a second proof when it is there.
+	TLS TLS
 
 	// FSM is the replicated state machine; BatchingFSM is used when implemented.
 	FSM raft.FSM
@@ -104,6 +112,8 @@ type Timing struct {
 	ReadyWithoutLeader time.Duration
 	// Dial bounds connecting and the handshake. Default 3 s.
 	Dial time.Duration
+	// Certificates is the period of looking for changed certificate files. Default 5 s.
+	Certificates time.Duration
 	// PeerForget is how long a node counts as seen after its last sign. Default 5 s.
 	PeerForget time.Duration
 }
@@ -138,6 +148,9 @@ func (c Config) withDefaults() (Config, error) {
 	case c.FSM == nil:
 		return c, errors.New("cluster: FSM is required")
 	}
+	if err := errors.Join(certs.CheckName(c.clusterName()), c.TLS.check()); err != nil {
+		return c, err
+	}
 	if err := c.checkExposure(); err != nil {
 		return c, err
 	}
@@ -165,13 +178,14 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&t.DiskHang, 10*time.Second)
 	orDefault(&t.ReadyWithoutLeader, 30*time.Second)
 	orDefault(&t.Dial, 3*time.Second)
+	orDefault(&t.Certificates, 5*time.Second)
 	orDefault(&t.PeerForget, 5*time.Second)
 	return c, nil
 }
 
-// checkExposure refuses to listen beyond loopback without a secret.
+// checkExposure refuses to listen beyond loopback without a secret or certificates.
 func (c Config) checkExposure() error {
-	if c.Secret != "" {
+	if c.Secret != "" || c.TLS.enabled() {
 		return nil
 	}
 	for name, addr := range map[string]string{"cluster": c.ClusterAddr, "gossip": c.GossipAddr} {
@@ -183,7 +197,7 @@ func (c Config) checkExposure() error {
 			return fmt.Errorf("cluster: %s address: %w", name, err)
 		}
 		if !isLoopback(host) {
-			return fmt.Errorf("cluster: the %s address %q is reachable from other hosts: set a cluster secret", name, addr)
+			return fmt.Errorf("cluster: the %s address %q is reachable from other hosts: set a cluster secret or certificates", name, addr)
 		}
 	}
 	return nil

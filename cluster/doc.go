@@ -22,7 +22,8 @@
 // # Ports
 //
 // One TCP port carries Raft and calls; the first bytes of a connection say
-// which, after a mutual proof of the cluster secret. Gossip (memberlist) has a
+// which, inside TLS 1.3 if nodes have certificates, after a mutual proof of the
+// cluster secret if there is one. Gossip (memberlist) has a
 // port of its own and is a hint where to ask, nothing more: votes and members
 // come from the Raft configuration and from calls.
 package cluster

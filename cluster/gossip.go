@@ -59,7 +59,7 @@ func (n *Node) startGossip() error {
 }
 
 func (n *Node) gossipConfig() (*memberlist.Config, error) {
-	keys, err := deriveKeys(n.cfg.Secret)
+	keys, err := deriveKeys(n.cfg.Secret, n.cfg.clusterName())
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 // for, and it would take the votes and the log of the node that it was.
 //
 // The proof authenticates who connects; it does not encrypt what follows. TLS
-// goes around the connection, in mux.secure and mux.dial, when it comes.
+// (tls.go), if the node has certificates, goes around the connection before it.
 const (
 	prefaceMagic = "FRC1"
 	nonceSize    = 32
@@ -47,9 +47,16 @@ const (
 	verdictNoSecret
 	verdictRefused
 	verdictOtherNode
+	verdictNeedTLS
 )
 
-var errHandshake = errors.New("cluster: handshake failed")
+var (
+	errHandshake = errors.New("cluster: handshake failed")
+	errOtherNode = fmt.Errorf("%w: another node listens there now", errHandshake)
+)
+
+// tlsHello is the first byte of a peer that speaks TLS.
+const tlsHello byte = 0x16
 
 // secretKeys are derived from the cluster secret, one per use.
 type secretKeys struct {
@@ -57,12 +64,18 @@ type secretKeys struct {
 	gossip     []byte // AES-256
 }
 
-func deriveKeys(secret string) (secretKeys, error) {
+// deriveKeys makes the keys of a cluster. Its name is part of them, so that two
+// clusters that share a secret stay apart.
+func deriveKeys(secret, cluster string) (secretKeys, error) {
 	if secret == "" {
 		return secretKeys{}, nil
 	}
+	salt := "flagraft cluster"
+	if cluster != defaultClusterName {
+		salt += " " + cluster
+	}
 	derive := func(info string) ([]byte, error) {
-		return hkdf.Key(sha256.New, []byte(secret), []byte("flagraft cluster"), info, 32)
+		return hkdf.Key(sha256.New, []byte(secret), []byte(salt), info, 32)
 	}
 	connection, err := derive("connection")
 	if err != nil {
@@ -98,6 +111,9 @@ func readPreface(r io.Reader) (preface, error) {
 	var fixed [prefaceFixed]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil {
 		return p, fmt.Errorf("%w: %w", errHandshake, err)
+	}
+	if fixed[0] == tlsHello {
+		return p, fmt.Errorf("%w: the peer speaks TLS, this node has no certificate", errHandshake)
 	}
 	rest := fixed[len(prefaceMagic):]
 	if string(fixed[:len(prefaceMagic)]) != prefaceMagic || rest[1] > 1 {
@@ -167,7 +183,7 @@ func introduce(c net.Conn, key []byte, purpose byte, nodeID, target string) erro
 func readVerdict(r io.Reader) error {
 	var verdict [1]byte
 	if _, err := io.ReadFull(r, verdict[:]); err != nil {
-		return fmt.Errorf("%w: %w", errHandshake, err)
+		return fmt.Errorf("%w: %w", errHandshake, plainer(err))
 	}
 	switch verdict[0] {
 	case verdictOK:
@@ -177,7 +193,9 @@ func readVerdict(r io.Reader) error {
 	case verdictNoSecret:
 		return fmt.Errorf("%w: this node has a cluster secret, the peer has none", errHandshake)
 	case verdictOtherNode:
-		return fmt.Errorf("%w: another node listens there now", errHandshake)
+		return errOtherNode
+	case verdictNeedTLS:
+		return fmt.Errorf("%w: the peer asks for TLS, this node has no certificate", errHandshake)
 	default:
 		return fmt.Errorf("%w: the peer refused this node's cluster secret", errHandshake)
 	}

@@ -21,9 +21,11 @@ const maxConnections = 1024
 type mux struct {
 	listener net.Listener
 	key      []byte
+	tls      *wireTLS // nil: plain
 	nodeID   string
 	timeout  time.Duration // of dialing and of the handshake
 	log      *slog.Logger
+	refusals *refusals
 	serve    func(ctx context.Context, c net.Conn, from string) // calls; returns when c is done
 
 	raft   *raftLayer
@@ -38,8 +40,8 @@ type mux struct {
 	closed bool
 }
 
-func newMux(l net.Listener, advertise string, key []byte, nodeID string, timeout time.Duration, log *slog.Logger) *mux {
-	m := &mux{listener: l, key: key, nodeID: nodeID, timeout: timeout, log: log, conns: map[net.Conn]struct{}{}}
+func newMux(l net.Listener, advertise string, key []byte, secure *wireTLS, nodeID string, timeout time.Duration, log *slog.Logger) *mux {
+	m := &mux{listener: l, key: key, tls: secure, nodeID: nodeID, timeout: timeout, log: log, refusals: newRefusals(), conns: map[net.Conn]struct{}{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.raft = &raftLayer{mux: m, addr: advertisedAddr(advertise), accepted: make(chan net.Conn), closed: make(chan struct{})}
 	return m
@@ -76,18 +78,33 @@ func (m *mux) handle(c net.Conn) {
 		}
 	}()
 	_ = c.SetDeadline(time.Now().Add(m.timeout)) // fails on a closed connection: so does the handshake
-	p, err := admit(c, m.key, m.nodeID)
+	secured, p, err := m.admit(c)
 	if err != nil {
-		m.log.Warn("connection refused", "peer", c.RemoteAddr().String(), "error", err)
+		if m.refusals.first("in:" + hostOf(c.RemoteAddr())) {
+			m.log.Warn("connection refused", "peer", c.RemoteAddr().String(), "error", err)
+		}
+		linger(c)
 		return
 	}
 	_ = c.SetDeadline(time.Time{}) // as above
 	switch p.purpose {
 	case purposeRaft:
-		keep = m.raft.deliver(trackedConn{c, m})
+		keep = m.raft.deliver(trackedConn{secured, c, m})
 	case purposeCall:
-		m.serve(m.ctx, c, p.nodeID)
+		m.serve(m.ctx, secured, p.nodeID)
 	}
+}
+
+// admit lets a connection in: TLS first, if this node has it, then the secret.
+func (m *mux) admit(c net.Conn) (net.Conn, preface, error) {
+	ctx, cancel := context.WithTimeout(m.ctx, m.timeout)
+	defer cancel()
+	secured, err := m.tls.accept(ctx, c)
+	if err != nil {
+		return nil, preface{}, err
+	}
+	p, err := admit(secured, m.key, m.nodeID)
+	return secured, p, err
 }
 
 // dial connects to addr for a purpose and authenticates both sides. target is
@@ -103,7 +120,10 @@ func (m *mux) dial(ctx context.Context, addr string, purpose byte, target string
 	deadline, _ := ctx.Deadline()
 	_ = c.SetDeadline(deadline) // fails on a closed connection: so does the handshake
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	err = introduce(c, m.key, purpose, m.nodeID, target)
+	secured, err := m.tls.connect(ctx, c)
+	if err == nil {
+		err = introduce(secured, m.key, purpose, m.nodeID, target)
+	}
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -112,9 +132,12 @@ func (m *mux) dial(ctx context.Context, addr string, purpose byte, target string
 	}
 	if err != nil {
 		_ = c.Close() // err says why
+		if errors.Is(err, errHandshake) && !errors.Is(err, errOtherNode) && m.refusals.first("out:"+addr) {
+			m.log.Warn("no connection to a peer", "addr", addr, "error", err)
+		}
 		return nil, err
 	}
-	return c, nil
+	return secured, nil
 }
 
 func (m *mux) track(c net.Conn) bool {
@@ -151,10 +174,12 @@ func (m *mux) close() {
 // trackedConn leaves the mux's set when Raft closes it.
 type trackedConn struct {
 	net.Conn
+	raw net.Conn // what the mux knows it by
 	mux *mux
 }
 
-func (c trackedConn) Close() error { return c.mux.drop(c.Conn) }
+// Close ends the connection.
+func (c trackedConn) Close() error { return c.mux.drop(c.raw) }
 
 // raftLayer is the part of the cluster port that Raft sees (raft.StreamLayer).
 type raftLayer struct {

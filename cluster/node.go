@@ -31,6 +31,7 @@ type Node struct {
 	wire    *serialTransport
 
 	mux    *mux
+	tls    *wireTLS // nil without certificates
 	caller *caller
 	callee *callee
 	gossip *gossip // nil without gossip
@@ -140,8 +141,11 @@ func (n *Node) openStorage() error {
 }
 
 func (n *Node) listen() error {
-	keys, err := deriveKeys(n.cfg.Secret)
+	keys, err := deriveKeys(n.cfg.Secret, n.cfg.clusterName())
 	if err != nil {
+		return err
+	}
+	if n.tls, err = openTLS(n.cfg.TLS, n.cfg.clusterName(), n.log); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", n.cfg.ClusterAddr)
@@ -151,7 +155,7 @@ func (n *Node) listen() error {
 	if n.cfg.AdvertiseCluster, err = advertise(n.cfg.AdvertiseCluster, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.id, n.cfg.Timing.Dial, n.log)
+	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.tls, n.id, n.cfg.Timing.Dial, n.log)
 	n.caller = newCaller(func(ctx context.Context, addr string) (net.Conn, error) {
 		return n.mux.dial(ctx, addr, purposeCall, "")
 	}, n.cfg.MaxEntryBytes)
@@ -169,6 +173,7 @@ func (n *Node) startActors(hadState bool) {
 		actor.Go(n.runLeadership),
 		actor.Go(func(ctx context.Context) { n.runHeartbeat(ctx, hadState) }),
 		actor.Go(n.runMaintenance),
+		actor.Go(n.runCertificates),
 		actor.Go(func(ctx context.Context) { n.store.disk.run(ctx, n.cfg.Timing.DiskHang, n.fatal) }),
 	}
 }

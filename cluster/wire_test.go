@@ -20,7 +20,7 @@ import (
 func TestHandshake(t *testing.T) {
 	t.Parallel()
 	key := func(secret string) []byte {
-		keys, err := deriveKeys(secret)
+		keys, err := deriveKeys(secret, defaultClusterName)
 		require.NoError(t, err)
 		return keys.connection
 	}
@@ -65,7 +65,7 @@ func TestHandshake(t *testing.T) {
 // not by sending the dialer's own proof back.
 func TestDialerRefusesAnImpostor(t *testing.T) {
 	t.Parallel()
-	keys, err := deriveKeys("s3cret")
+	keys, err := deriveKeys("s3cret", defaultClusterName)
 	require.NoError(t, err)
 	near, far := net.Pipe()
 	defer near.Close()
@@ -103,7 +103,7 @@ func TestProofIsBoundToEverythingSaid(t *testing.T) {
 
 func TestKeysDifferByUse(t *testing.T) {
 	t.Parallel()
-	keys, err := deriveKeys("s")
+	keys, err := deriveKeys("s", defaultClusterName)
 	require.NoError(t, err)
 	require.NotEqual(t, keys.connection, keys.gossip)
 	require.Len(t, keys.gossip, 32)
@@ -171,7 +171,7 @@ func FuzzHandshake(f *testing.F) {
 	f.Add(preface{purpose: purposeCall, nodeID: "n"}.encode(), false)
 	f.Add(append(preface{purpose: purposeRaft, hasSecret: true, nodeID: "n"}.encode(), make([]byte, 32)...), true)
 	f.Add(bytes.Repeat([]byte{0}, 100), true)
-	keys, err := deriveKeys("s3cret")
+	keys, err := deriveKeys("s3cret", defaultClusterName)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -116,6 +116,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
 		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
+		ClusterName: st.ClusterName, TLS: cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey},
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
 		Logger:    n.log, Timing: n.Timing,
@@ -221,6 +222,11 @@ func (n *Node) ofrep() *ofrep.API {
 		Clock: n.Clock, FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
 		EventStream: func(key string) string { return "/sse/environments/" + key + "/ofrep" },
 	})
+}
+
+// Reload reads the files of certificates again; changed ones are noticed without it, too.
+func (n *Node) Reload() {
+	n.cluster.ReloadTLS()
 }
 
 // Ready reports whether the node may be sent traffic.

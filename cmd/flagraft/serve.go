@@ -47,12 +47,27 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	if st.Demo {
 		welcome(ctx, node, log)
 	}
-	<-ctx.Done()
+	reloadOnHangup(ctx, node)
 	stop() // the default handling of signals is back
 	log.Info("stopping")
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout)
 	defer cancel()
 	return node.Stop(bound)
+}
+
+// reloadOnHangup has the node read its certificates again with each SIGHUP, until ctx ends.
+func reloadOnHangup(ctx context.Context, node *server.Node) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangup:
+			node.Reload()
+		}
+	}
 }
 
 // welcome prints where to go, once there is something to see.

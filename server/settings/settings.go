@@ -26,7 +26,11 @@ type Settings struct {
 	BootstrapExpect  int      `flag:"bootstrap-expect" default:"1" usage:"number of fresh nodes that form a new cluster; means nothing once there is one"`
 	Join             []string `flag:"join" usage:"cluster addresses of other nodes; a name may stand for several"`
 	ReadReplica      bool     `flag:"read-replica" usage:"join without a vote"`
-	ClusterSecret    string   `flag:"cluster-secret" secret:"true" usage:"shared secret of all nodes; required beyond loopback"`
+	ClusterSecret    string   `flag:"cluster-secret" secret:"true" usage:"shared secret of all nodes; it or certificates are required beyond loopback"`
+	ClusterName      string   `flag:"cluster-name" default:"flagraft" usage:"name of the cluster, in the certificates of its nodes"`
+	ClusterCA        string   `flag:"cluster-ca" usage:"PEM file of the authorities whose nodes belong to the cluster; with the next two: TLS on the cluster port"`
+	ClusterCert      string   `flag:"cluster-cert" usage:"PEM file of this node's certificate (flagraft ca issue makes one)"`
+	ClusterKey       string   `flag:"cluster-key" usage:"PEM file of its key"`
 
 	AdminEmail       string `flag:"admin-email" usage:"make this superuser on an installation without users"`
 	AdminPassword    string `flag:"admin-password" secret:"true" usage:"its password"`
