@@ -108,6 +108,8 @@ func (w *wireTLS) parse(ca, cert, key []byte) (*loadedTLS, error) {
 		return nil
 	}
 	client.RootCAs, client.ServerName = pool, w.name
+	// Always: left to itself, a client with a certificate of another authority sends none, and the peer cannot say what is wrong.
+	client.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
 	return &loadedTLS{server: server, client: client, leaf: own.Leaf}, nil
 }
 

@@ -23,16 +23,17 @@ const (
 type refusals struct {
 	mu     sync.Mutex
 	logged map[string]time.Time
+	quiet  time.Duration
 }
 
-func newRefusals() *refusals { return &refusals{logged: map[string]time.Time{}} }
+func newRefusals() *refusals { return &refusals{logged: map[string]time.Time{}, quiet: refusalQuiet} }
 
 // first tells whether nothing was logged about a peer lately.
 func (r *refusals) first(peer string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	if now.Sub(r.logged[peer]) < refusalQuiet {
+	if now.Sub(r.logged[peer]) < r.quiet {
 		return false
 	}
 	if len(r.logged) >= maxRefusals {

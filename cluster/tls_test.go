@@ -141,7 +141,7 @@ func lenient(contents [][]byte) (*loadedTLS, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &tls.Config{Certificates: []tls.Certificate{own}, MinVersion: tls.VersionTLS13, NextProtos: []string{wireProtocol}, InsecureSkipVerify: true}
+	client := &tls.Config{GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }, MinVersion: tls.VersionTLS13, NextProtos: []string{wireProtocol}, InsecureSkipVerify: true}
 	return &loadedTLS{client: client, server: client, leaf: own.Leaf}, nil
 }
 
@@ -151,6 +151,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	book := &logBook{}
 	host := newMember(t, func(c *Config) { c.TLS, c.Secret, c.Logger = goodFiles(t, ca), secret, book.logger() }).start()
+	host.node.mux.refusals.logAll()
 	waitReady(t, host)
 	apiOnly, err := ca.Issue(certs.Request{Name: "api", Hosts: []string{certs.NodeName(defaultClusterName)}, Lifetime: time.Hour}, time.Now())
 	require.NoError(t, err)
@@ -176,7 +177,6 @@ func TestStrangersAreRefused(t *testing.T) {
 		{"the secret of another cluster", "staging", secret, goodFiles(t, ca), "refused this node's cluster secret", "wrong cluster secret"},
 		{"no secret", defaultClusterName, "", goodFiles(t, ca), "the peer asks for a cluster secret", "only one side has a cluster secret"},
 	} {
-		host.node.mux.refusals.forget()
 		err, dialed := stranger(t, host, c.cluster, c.secret, c.files)
 		require.ErrorIs(t, err, errHandshake, c.name)
 		require.ErrorContains(t, err, c.dialer, c.name)
@@ -194,10 +194,10 @@ func stillAlone(t *testing.T, m *member) {
 	m.propose("still here")
 }
 
-func (r *refusals) forget() {
+func (r *refusals) logAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	clear(r.logged)
+	r.quiet = 0
 }
 
 // A node that is about to connect refuses a listener that only pretends.
