@@ -110,6 +110,12 @@ func (n *Node) Leader() (Member, bool) {
 	return Member{ID: string(id), Address: string(addr), Voter: true, Leader: true}, true
 }
 
+// LeaderID returns the id of the leader this node knows of, or "".
+func (n *Node) LeaderID() string {
+	_, id := n.raft.LeaderWithID()
+	return string(id)
+}
+
 // WaitLeader returns when a leader is known, or the context's error.
 func (n *Node) WaitLeader(ctx context.Context) error {
 	for {

@@ -115,8 +115,8 @@ func (s *Server) read(ctx context.Context, m *route.Match, req *route.Request) r
 	if err != nil {
 		return route.ErrorResponse(err)
 	}
-	state := s.fsm.State()
-	if !state.Born() {
+	epoch := s.fsm.State().Genesis.Epoch
+	if epoch == "" {
 		return route.ErrorResponse(route.Unavailable("This node has no state yet.", 1))
 	}
 	a, err := s.serveTyped(ctx, m, req)
@@ -124,7 +124,7 @@ func (s *Server) read(ctx context.Context, m *route.Match, req *route.Request) r
 		return route.ErrorResponse(err)
 	}
 	a.Headers = append(a.Headers,
-		route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, state.Index))},
+		route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, epoch, a.Written.Index))},
 		route.Header{Name: headerAge, Value: strconv.FormatInt(s.reader.reads.Age().Milliseconds(), 10)},
 		route.Header{Name: headerConsistency, Value: got})
 	return a.Response

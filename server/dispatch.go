@@ -68,7 +68,6 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 	start := time.Now()
 	ctx.Response.Header.Set("Allow", m.Allow)
 	writeResponse(ctx, s.typed(m, s.detach(ctx)))
-	ctx.Response.Header.Set(headerNode, s.node)
 	s.metrics.took(m.Row, start)
 }
 

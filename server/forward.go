@@ -18,6 +18,8 @@ type Leader interface {
 	Call(ctx context.Context, kind uint8, payload []byte) ([]byte, error)
 	// WaitLeader returns when a leader is known.
 	WaitLeader(ctx context.Context) error
+	// LeaderID is the leader this node knows of, "" if none.
+	LeaderID() string
 }
 
 // The kinds of internal calls. They travel between nodes: never renumber them.
@@ -31,6 +33,8 @@ const (
 	// viewTimeout bounds the wait for this node's own View of what was written. The write is done by then.
 	viewTimeout = 5 * time.Second
 	retryPause  = 10 * time.Millisecond
+	// leaderCheck is how often a call that takes long looks whether there is another leader by now.
+	leaderCheck = 250 * time.Millisecond
 	// writeTimeout bounds one attempt of a write, queues included. Past it the outcome is unknown.
 	writeTimeout = 30 * time.Second
 )
@@ -80,7 +84,26 @@ func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
 func (s *Server) call(ctx context.Context, payload []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	asked := s.leader.LeaderID()
+	if asked != s.node {
+		watch := time.AfterFunc(leaderCheck, func() { s.abandon(ctx, cancel, asked) })
+		defer watch.Stop()
+	}
 	return s.leader.Call(ctx, callRequest, payload)
+}
+
+// abandon cancels a call once the node that was asked leads no more: it may be frozen, or cut off, and never answer.
+func (s *Server) abandon(ctx context.Context, cancel context.CancelFunc, asked string) {
+	tick := time.NewTicker(leaderCheck)
+	defer tick.Stop()
+	for s.leader.LeaderID() == asked {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	cancel()
 }
 
 // waitLeader pauses, then waits for a leader; false when the time is up.
@@ -102,6 +125,9 @@ func (s *Server) written(data []byte) route.Response {
 	}
 	if w.Index == 0 {
 		return r
+	}
+	if r.Header("Idempotency-Replayed") != "" { // what the first request touched is not known any more
+		s.views.Each(func(l *fsm.Live) { w.Environments = append(w.Environments, l.ID()) })
 	}
 	wait, cancel := context.WithTimeout(context.Background(), viewTimeout)
 	defer cancel()

@@ -18,7 +18,7 @@ func rawServer(t testing.TB, f func(ctx *fasthttp.RequestCtx, m *route.Match)) *
 	require.NoError(t, err)
 	st := settings.Defaults()
 	st.MaxRequests = 2
-	return newServer(st, slog.New(slog.DiscardHandler), table)
+	return newServer(st, slog.New(slog.DiscardHandler), table, "")
 }
 
 func request(path string) *fasthttp.RequestCtx {

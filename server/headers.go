@@ -34,7 +34,8 @@ type commonHeaders struct {
 	preflight   fasthttp.ResponseHeader
 }
 
-func newCommonHeaders() *commonHeaders {
+// newCommonHeaders prepares the headers; node is the value of Flagraft-Node.
+func newCommonHeaders(node string) *commonHeaders {
 	h := &commonHeaders{}
 	fill := func(r *fasthttp.ResponseHeader) {
 		r.SetContentType("application/json")
@@ -50,6 +51,9 @@ func newCommonHeaders() *commonHeaders {
 			{"Vary", "Accept, Origin"},
 		} {
 			r.Set(kv[0], kv[1])
+		}
+		if node != "" {
+			r.Set(headerNode, node)
 		}
 	}
 	fill(&h.plain)

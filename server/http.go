@@ -138,8 +138,8 @@ func (l quietLogger) Printf(format string, args ...any) {
 }
 
 // newServer makes the server of a compiled table.
-func newServer(st *settings.Settings, log *slog.Logger, table *route.Table) *Server {
-	s := &Server{settings: st, log: log, table: table, common: newCommonHeaders(), metrics: newRequestMetrics(table)}
+func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node string) *Server {
+	s := &Server{settings: st, log: log, table: table, node: node, common: newCommonHeaders(node), metrics: newRequestMetrics(table)}
 	s.matches.New = func() any { return new(route.Match) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.streams, s.closeStreams = context.WithCancel(s.ctx)

@@ -145,8 +145,7 @@ func (n *Node) assemble() error {
 	if err := docs.render(table, n.build.Version); err != nil {
 		return err
 	}
-	n.server = newServer(n.settings, n.log, table)
-	n.server.node = n.cluster.ID()
+	n.server = newServer(n.settings, n.log, table, n.cluster.ID())
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
@@ -190,7 +189,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		ReadIndex: n.cluster.ReadIndex,
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
-		Begin:     newCommonHeaders().begin,
+		Begin:     newCommonHeaders(n.cluster.ID()).begin,
 		Format:    format,
 
 		DocumentPages: map[string]sdk.Pages{"always": sdk.PagesAlways, "never": sdk.PagesNever}[n.settings.DocumentPages],

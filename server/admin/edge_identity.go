@@ -56,7 +56,7 @@ func edgeIdentityRows() []route.Row {
 		{Method: "GET", Path: list, OperationID: "api_v1_environments_edge_identities_list", Tag: "Identities", Auth: route.Admin, Permission: view,
 			Handler: read(listEdgeIdentities)},
 		{Method: "POST", Path: list, OperationID: "api_v1_environments_edge_identities_create", Tag: "Identities", Auth: route.Admin,
-			Permission: manage, Kind: route.Write, Status: 201, Handler: write(createEdgeIdentity)},
+			Permission: manage, Kind: route.Write, Status: 201, Handler: write(createEdgeIdentity).again(createdEdgeIdentity)},
 		{Method: "GET", Path: detail, OperationID: "api_v1_environments_edge_identities_retrieve", Tag: "Identities", Auth: route.Admin,
 			Permission: view, Handler: read(getEdgeIdentity)},
 		{Method: "PUT", Path: detail, OperationID: "api_v1_environments_edge_identities_update", Tag: "Identities", Auth: route.Admin,
@@ -89,6 +89,15 @@ func createEdgeIdentity(c *Ctx, in edgeIdentityInput) (*edgeIdentity, error) {
 		c.refuseLate(r, taken)
 	})
 	return out, nil
+}
+
+func createdEdgeIdentity(c *Ctx, in edgeIdentityInput) (*edgeIdentity, error) {
+	rec, ok := c.identities().Lookup([]byte(in.Identifier))
+	if !ok {
+		return nil, route.NotFound("EdgeIdentity")
+	}
+	out := renderEdgeIdentity(rec)
+	return &out, nil
 }
 
 func getEdgeIdentity(c *Ctx, in edgeIdentityRef) (edgeIdentity, error) {

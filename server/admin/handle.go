@@ -11,6 +11,14 @@ import (
 type handler[In, Out any] struct {
 	serve   func(*Ctx, In) (Out, error)
 	prepare func(*Ctx, *In) error
+	recall  func(*Ctx, In) (Out, error)
+}
+
+// recaller is a handler whose answer has parts that are given when the write is applied. Recall makes that answer from the state: it is for a
+// repeated request whose first answer nobody got.
+type recaller interface {
+	recalls() bool
+	Recall(c *route.Call, in any) (any, error)
 }
 
 var (
@@ -32,6 +40,19 @@ func write[In, Out any](f func(*Ctx, In) (Out, error)) *handler[In, Out] {
 func (h *handler[In, Out]) before(f func(*Ctx, *In) error) *handler[In, Out] {
 	h.prepare = f
 	return h
+}
+
+// again adds what gives the answer to a write that was carried out, from the state that shows it.
+func (h *handler[In, Out]) again(f func(*Ctx, In) (Out, error)) *handler[In, Out] {
+	h.recall = f
+	return h
+}
+
+func (h *handler[In, Out]) recalls() bool { return h.recall != nil }
+
+// Recall runs the again step.
+func (h *handler[In, Out]) Recall(c *route.Call, in any) (any, error) {
+	return h.recall(From(c), *in.(*In))
 }
 
 // Input is the request type.

@@ -1,10 +1,14 @@
 package admin
 
 import (
+	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
@@ -15,10 +19,26 @@ import (
 
 const maxIdempotencyKey = 255
 
+// pendingHeader marks a stored answer that lacks what applying the write gives. It is replaced right after, before anybody is answered; it is
+// met only when the leader was lost in between.
+const pendingHeader = "Flagraft-Pending"
+
+const replayedHeader = "Idempotency-Replayed"
+
 func (c *Ctx) idempotencyKey() string { return c.Request.Header("Idempotency-Key") }
 
 // remembered gives the answer to an earlier request with the key, or nil.
-func (c *Ctx) remembered() (*route.Response, error) {
+func (c *Ctx) remembered() (*route.Response, error) { return c.rememberedOf(c.Principal.Scope()) }
+
+// spentScope is the scope of a request that ended its own credentials (it signed out, or deleted its account): the same request, with the
+// same credentials, is still the same caller's.
+func (c *Ctx) spentScope() string {
+	mac := hmac.New(sha256.New, c.seed())
+	mac.Write([]byte(c.Request.Header("Authorization"))) // a hash takes everything
+	return "spent:" + hex.EncodeToString(mac.Sum(nil))
+}
+
+func (c *Ctx) rememberedOf(scope string) (*route.Response, error) {
 	key := c.idempotencyKey()
 	if key == "" {
 		return nil, nil
@@ -26,7 +46,7 @@ func (c *Ctx) remembered() (*route.Response, error) {
 	if len(key) > maxIdempotencyKey || route.TextFault(key) != "" {
 		return nil, route.BadRequest("Idempotency-Key must be text of at most 255 characters.")
 	}
-	k, ok := fsm.IdempotencyKeysByKey.First(c, c.Principal.Scope(), key)
+	k, ok := fsm.IdempotencyKeysByKey.First(c, scope, key)
 	if !ok {
 		return nil, nil
 	}
@@ -37,43 +57,86 @@ func (c *Ctx) remembered() (*route.Response, error) {
 	if err := json.Unmarshal(k.Header, &r.Headers); err != nil {
 		return nil, fmt.Errorf("headers of a remembered answer: %w", err)
 	}
-	r.Headers = append(r.Headers, route.Header{Name: "Idempotency-Replayed", Value: "true"})
+	r.Headers = append(r.Headers, route.Header{Name: replayedHeader, Value: "true"})
 	return r, nil
 }
 
-// remember stores the answer beside the rows.
-func (c *Ctx) remember(r route.Response) {
+// recalled completes a remembered answer that is pending.
+func (c *Ctx) recalled(r route.Response) route.Response {
+	at := slices.IndexFunc(r.Headers, func(h route.Header) bool { return h.Name == pendingHeader })
+	if at < 0 {
+		return r
+	}
+	r.Headers = slices.Delete(r.Headers, at, at+1)
+	h, ok := c.Row.Handler.(recaller)
+	if !ok || !h.recalls() || c.admit() != nil {
+		return r
+	}
+	in, err := c.Row.Schema().Decode(c.Call)
+	if err != nil {
+		return r
+	}
+	out, err := h.Recall(c.Call, in)
+	if err != nil {
+		return r // it is gone again
+	}
+	full := c.Answer(out, nil)
+	full.Headers = append(full.Headers, route.Header{Name: replayedHeader, Value: "true"})
+	return full
+}
+
+// remember stores the answer beside the rows; pending: it is to be replaced.
+func (c *Ctx) remember(r route.Response, pending bool) {
 	key := c.idempotencyKey()
 	if key == "" {
 		return
 	}
-	k, _ := fsm.IdempotencyKeysByKey.First(c, c.Principal.Scope(), key)
+	scope := c.Principal.Scope()
+	if _, err := c.credentials(); err != nil {
+		scope = c.spentScope()
+	}
+	k, _ := fsm.IdempotencyKeysByKey.First(c, scope, key)
+	if pending {
+		r.Headers = append(slices.Clone(r.Headers), route.Header{Name: pendingHeader, Value: "1"})
+	}
 	header, _ := json.Marshal(r.Headers) // a slice of strings always encodes
 	fsm.IdempotencyKeys.Put(c.Tx, fsm.IdempotencyKey{
-		ID: k.ID, Scope: c.Principal.Scope(), Key: key, Fingerprint: c.fingerprint(),
+		ID: k.ID, Scope: scope, Key: key, Fingerprint: c.fingerprint(),
 		Status: r.Status, Header: header, Body: r.Body, Created: c.Now(),
 	})
 }
 
-// completeRemembered replaces the stored answer when applying the write filled something in (ids of identities are given there). If this
-// fails, a repeated request gets the answer without them.
-func (a *API) completeRemembered(c *Ctx, r route.Response) {
-	if c.idempotencyKey() == "" {
-		return
+// completeRemembered replaces the stored answer when applying the write filled something in: ids of identities are given there. Until it
+// has, a repetition gets the answer without them.
+func (a *API) completeRemembered(c *Ctx, r route.Response) (fsm.Written, error) {
+	key := c.idempotencyKey()
+	if key == "" {
+		return fsm.Written{}, nil
 	}
-	_, err := a.Writer.Write(c.Context, c.Principal.Author(), func(tx *fsm.Tx) error {
+	kept, ok := fsm.IdempotencyKeysByKey.First(a.FSM.State(), c.Principal.Scope(), key)
+	if ok && kept.Status == r.Status && bytes.Equal(kept.Body, r.Body) && !bytes.Contains(kept.Header, []byte(pendingHeader)) {
+		return fsm.Written{}, nil
+	}
+	return a.Writer.Write(context.WithoutCancel(c.Context), c.Principal.Author(), func(tx *fsm.Tx) error {
 		again := *c
 		again.Tx, again.Reader = tx, tx
-		again.remember(r)
+		again.remember(r, false)
 		return nil
 	})
-	if err != nil {
-		a.Env.Log.Warn("stored answer stays incomplete", "operation", c.Row.OperationID, "error", err)
-	}
 }
 
 // fingerprint tells two requests apart. It is keyed with the installation's seed: the body may hold a password.
 func (c *Ctx) fingerprint() (sum [32]byte) {
+	h := hmac.New(sha256.New, c.seed())
+	for _, part := range []string{c.Request.Method, c.Request.Path, c.Request.Query} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
+	}
+	h.Write(c.Request.Body)
+	return [32]byte(h.Sum(sum[:0]))
+}
+
+// seed is the installation's secret.
+func (c *Ctx) seed() []byte {
 	var seed [16]byte
 	switch r := c.Reader.(type) {
 	case *fsm.Tx:
@@ -81,10 +144,5 @@ func (c *Ctx) fingerprint() (sum [32]byte) {
 	case *fsm.State:
 		seed = r.Genesis.Seed
 	}
-	h := hmac.New(sha256.New, seed[:])
-	for _, part := range []string{c.Request.Method, c.Request.Path, c.Request.Query} {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
-	}
-	h.Write(c.Request.Body)
-	return [32]byte(h.Sum(sum[:0]))
+	return seed[:]
 }

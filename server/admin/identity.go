@@ -38,7 +38,7 @@ func identityRows() []route.Row {
 		{Method: "GET", Path: list, OperationID: "api_v1_environments_identities_list", Tag: "Identities", Auth: route.Admin, Permission: view,
 			Handler: read(listIdentities)},
 		{Method: "POST", Path: list, OperationID: "api_v1_environments_identities_create", Tag: "Identities", Auth: route.Admin, Permission: manage,
-			Kind: route.Write, Status: 201, Handler: write(createIdentity)},
+			Kind: route.Write, Status: 201, Handler: write(createIdentity).again(createdIdentity)},
 		{Method: "GET", Path: detail, OperationID: "api_v1_environments_identities_retrieve", Tag: "Identities", Auth: route.Admin, Permission: view,
 			Handler: read(getIdentity)},
 		{Method: "PUT", Path: detail, OperationID: "api_v1_environments_identities_update", Tag: "Identities", Auth: route.Admin, Permission: manage,
@@ -111,6 +111,15 @@ func createIdentity(c *Ctx, in identityInput) (*coreIdentity, error) {
 		c.refuseLate(r, identifierTaken(name))
 	})
 	return out, nil
+}
+
+func createdIdentity(c *Ctx, in identityInput) (*coreIdentity, error) {
+	rec, ok := c.identities().Lookup([]byte(in.Identifier.Value))
+	if !ok {
+		return nil, route.NotFound("Identity")
+	}
+	out := c.renderIdentity(rec)
+	return &out, nil
 }
 
 func getIdentity(c *Ctx, in identityRef) (coreIdentity, error) {

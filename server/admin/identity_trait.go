@@ -63,7 +63,7 @@ func identityTraitRows() []route.Row {
 		{Method: "GET", Path: list, OperationID: "api_v1_environments_identities_traits_list", Tag: "Identities", Auth: route.Admin, Permission: view,
 			Handler: read(listTraits)},
 		{Method: "POST", Path: list, OperationID: "api_v1_environments_identities_traits_create", Tag: "Identities", Auth: route.Admin,
-			Permission: manage, Kind: route.Write, Status: 201, Handler: write(createTrait)},
+			Permission: manage, Kind: route.Write, Status: 201, Handler: write(createTrait).again(createdTrait)},
 		{Method: "GET", Path: detail, OperationID: "api_v1_environments_identities_traits_retrieve", Tag: "Identities", Auth: route.Admin,
 			Permission: view, Handler: read(getTrait)},
 		{Method: "PUT", Path: detail, OperationID: "api_v1_environments_identities_traits_update", Tag: "Identities", Auth: route.Admin,
@@ -108,6 +108,19 @@ func createTrait(c *Ctx, in traitCreate) (*coreTrait, error) {
 		out.ID = r.TraitID
 		c.refuseLate(r, traitTaken())
 	})
+	return &out, nil
+}
+
+func createdTrait(c *Ctx, in traitCreate) (*coreTrait, error) {
+	rec, err := findIdentity(c, in.Identity)
+	if err != nil {
+		return nil, err
+	}
+	literal, id, ok := rec.Trait(in.Key.Value)
+	if !ok {
+		return nil, route.NotFound("Trait")
+	}
+	out := renderTrait(&rec, id, in.Key.Value, literal)
 	return &out, nil
 }
 

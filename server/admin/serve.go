@@ -18,7 +18,8 @@ type API struct {
 	CatchUp func(context.Context) error
 }
 
-// Answer is what a request came to: the response, and for a write what was written (Index 0: nothing).
+// Answer is what a request came to: the response, and the state it tells of. A write that succeeded names the index it is committed at, or,
+// when it changed nothing or was answered before, one that shows what it tells; a read the index it was answered from. Index 0: none.
 type Answer struct {
 	route.Response
 	Written fsm.Written
@@ -31,16 +32,27 @@ func (a *API) Serve(ctx context.Context, m *route.Match, req *route.Request) (An
 	if m.Row.Kind == route.Write {
 		return a.write(call)
 	}
-	c := a.newCtx(call, a.FSM.State(), nil)
+	state := a.FSM.State()
+	answer := a.newCtx(call, state, nil).read()
+	answer.Written.Index = state.Index
+	return answer, nil
+}
+
+// read answers a request that changes nothing.
+func (c *Ctx) read() Answer {
 	if err := c.admit(); err != nil {
-		return c.answer(nil, err), nil
+		return c.answer(nil, err)
 	}
-	in, err := m.Row.Schema().Decode(c.Call)
+	in, err := c.Row.Schema().Decode(c.Call)
 	if err != nil {
-		return c.answer(nil, err), nil
+		return c.answer(nil, err)
 	}
-	out, err := m.Row.Handler.(route.Typed).Serve(c.Call, in)
-	return c.answer(out, err), nil
+	return c.answer(c.Row.Handler.(route.Typed).Serve(c.Call, in))
+}
+
+// shown is the answer to a write that wrote nothing: what it tells is in this node's state.
+func (a *API) shown(r route.Response) Answer {
+	return Answer{Response: r, Written: fsm.Written{Index: a.FSM.State().Index}}
 }
 
 // newCtx makes the Ctx of one pass over the call; the call's parsed body is shared between passes, its headers are not.
@@ -89,7 +101,7 @@ func (a *API) write(call *route.Call) (Answer, error) {
 		return c.answer(nil, err), nil
 	}
 	if repeated != nil {
-		return Answer{Response: *repeated}, nil
+		return a.shown(c.recalled(*repeated)), nil
 	}
 	in, err := c.Row.Schema().Decode(c.Call)
 	if err != nil {
@@ -107,6 +119,9 @@ func (a *API) write(call *route.Call) (Answer, error) {
 // repeated one.
 func (c *Ctx) admitWrite() (repeated *route.Response, err error) {
 	if err := c.authenticate(); err != nil {
+		if repeated, _ := c.rememberedOf(c.spentScope()); repeated != nil {
+			return repeated, nil
+		}
 		return nil, err
 	}
 	if repeated, err = c.remembered(); repeated != nil || err != nil {
@@ -144,12 +159,19 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	case err != nil:
 		return Answer{}, err
 	case t.repeated != nil:
-		return Answer{Response: *t.repeated}, nil
+		return a.shown(a.newCtx(call, a.FSM.State(), nil).recalled(*t.repeated)), nil
 	}
 	answer := t.ctx.answer(t.out, t.ctx.late)
+	if written.Index == 0 {
+		return a.shown(answer.Response), nil
+	}
 	answer.Written = written
 	if t.ctx.WroteIdentities() {
-		a.completeRemembered(t.ctx, answer.Response)
+		last, err := a.completeRemembered(t.ctx, answer.Response)
+		if err != nil {
+			return Answer{}, err // a repetition gets the answer that is kept
+		}
+		answer.Written.Index = max(written.Index, last.Index)
 	}
 	return answer, nil
 }
@@ -164,6 +186,7 @@ func (t *transaction) run(in any) (err error) {
 	if t.out, err = c.Row.Handler.(route.Typed).Serve(c.Call, in); err != nil {
 		return err
 	}
-	c.remember(c.Answer(t.out, nil))
+	h, ok := c.Row.Handler.(recaller)
+	c.remember(c.Answer(t.out, nil), c.WroteIdentities() && ok && h.recalls())
 	return nil
 }
