@@ -2,10 +2,10 @@ package faults
 
 import (
 	"bufio"
-	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"time"
@@ -13,7 +13,7 @@ import (
 
 // Result is what one round found: a line of the results file.
 type Result struct {
-	Commit string    `json:"commit"` // of the binary; "+" behind it: built from changed files
+	Commit string    `json:"commit"` // of the binary
 	Date   time.Time `json:"date"`
 	Load   float64   `json:"load"` // mean number of runnable processes over the last minute
 	CPUs   int       `json:"cpus"`
@@ -109,22 +109,14 @@ func ReadResults(name string) ([]Result, error) {
 	return all, lines.Err()
 }
 
-// commitOf is the commit that a binary was built from, as the Go command wrote into it.
+// commitOf is what a binary says it was built from: a tag, or the start of a commit's hash; "-dirty" behind it means from changed files.
 func commitOf(binary string) string {
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
+	out, err := exec.Command(binary, "--version").Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) == 0 {
 		return ""
 	}
-	commit, changed := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "+"
-		}
-	}
-	return commit + changed
+	return words[len(words)-1]
 }
 
 func load() (l float64) {

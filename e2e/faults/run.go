@@ -74,7 +74,7 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 		return nil, err
 	}
 	defer cluster.Close()
-	draw := rand.New(rand.NewPCG(uint64(seed), 3))
+	draw := source(seed)
 	var kinds []Fault
 	for _, k := range c.Kinds {
 		if k.possible(cluster) {
@@ -137,3 +137,6 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 	}
 	return res, res.Append(c.Results)
 }
+
+// source is where the schedules of a cluster's life come from.
+func source(seed int64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 3)) }

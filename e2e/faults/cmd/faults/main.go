@@ -30,8 +30,15 @@ func main() {
 	flag.BoolVar(&cfg.Single, "single", false, "one fault a round")
 	only := flag.String("only", "", "kinds of faults to draw from, separated by commas")
 	list := flag.Bool("list", false, "list the kinds")
+	report := flag.Bool("report", false, "print the tables of the results file instead")
+	into := flag.String("into", "", "with -report: replace the tables in this document")
+	commit := flag.String("commit", "", "with -report: rounds of this commit; the newest by default")
 	flag.Parse()
-	if err := run(cfg, *only, *list); err != nil {
+	do := func() error { return run(cfg, *only, *list) }
+	if *report {
+		do = func() error { return write(cfg.Results, *commit, *into) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
@@ -39,6 +46,20 @@ func main() {
 
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stdout, time.Now().UTC().Format("15:04:05 ")+format+"\n", args...)
+}
+
+// write makes the report.
+func write(results, commit, into string) error {
+	all, err := faults.ReadResults(results)
+	if err != nil {
+		return err
+	}
+	text := faults.Report(all, commit)
+	if into != "" {
+		return faults.ReportInto(into, text)
+	}
+	_, err = fmt.Fprint(os.Stdout, text)
+	return err
 }
 
 func run(cfg faults.Config, only string, list bool) error {

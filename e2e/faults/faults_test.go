@@ -1,0 +1,71 @@
+package faults_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/faults"
+)
+
+// Without flags the tests are the short form: every kind of fault once.
+var (
+	rounds  = flag.Int("rounds", 0, "rounds to play; 0: every kind once")
+	count   = flag.Int("nodes", 3, "nodes of a cluster")
+	seed    = flag.Int64("seed", 0, "everything is drawn from it; 0: the time")
+	results = flag.String("results", os.Getenv("FLAGRAFT_FAULTS_RESULTS"), "file to append results to")
+)
+
+// binary is the flagraft under test; these tests run only where `make e2e` names one.
+func binary(t *testing.T) string {
+	t.Helper()
+	bin := os.Getenv("FLAGRAFT_BINARY")
+	if bin == "" {
+		t.Skip("FLAGRAFT_BINARY is not set: run make e2e")
+	}
+	bin, err := filepath.Abs(bin)
+	require.NoError(t, err)
+	return bin
+}
+
+// play runs rounds and fails the test with what reproduces each failure.
+func play(t *testing.T, cfg faults.Config) {
+	t.Helper()
+	cfg.Binary, cfg.Dir, cfg.Results, cfg.Log = binary(t), t.TempDir(), *results, t.Logf
+	cfg.Kinds = faults.Kinds()
+	if cfg.Seed = *seed; cfg.Seed == 0 {
+		cfg.Seed = time.Now().UnixNano()
+	}
+	done, err := faults.Run(context.Background(), cfg)
+	require.NoError(t, err)
+	for _, r := range done {
+		for _, f := range r.Failures {
+			t.Errorf("round %d, %v: %s: %s\nagain: %s", r.Round, r.Faults, f.Check, f.Detail, r.Again)
+		}
+	}
+	if len(done) > 0 && done[0].Place == "loopback" {
+		t.Log("network namespaces are not permitted here: no faults of networks were played")
+	}
+}
+
+// TestRounds plays every kind of fault once, alone, on three nodes; with -rounds, as many as that, with faults beside each other.
+func TestRounds(t *testing.T) {
+	cfg := faults.Config{Nodes: *count, Rounds: *rounds, PerCluster: 10}
+	if *rounds == 0 {
+		cfg.Rounds, cfg.PerCluster, cfg.Single = len(faults.Kinds()), len(faults.Kinds()), true
+	}
+	play(t, cfg)
+}
+
+// TestFiveNodes plays one round on five nodes.
+func TestFiveNodes(t *testing.T) {
+	if *rounds > 0 {
+		t.Skip("the long form plays on -nodes nodes")
+	}
+	play(t, faults.Config{Nodes: 5, Rounds: 1, PerCluster: 1})
+}
