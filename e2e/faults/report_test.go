@@ -56,6 +56,7 @@ func TestSchedulesRepeat(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, describe(5), describe(5))
+	first, again := describe(5), describe(5)
+	require.Equal(t, first, again)
 	require.NotEqual(t, describe(5), describe(6))
 }

@@ -229,8 +229,11 @@ func (r *Round) must(ctx context.Context, method, path string, body any, want in
 		if err == nil && a.Status == want {
 			return a, nil
 		}
-		if err == nil && a.Status < 500 || ctx.Err() != nil {
-			return nil, fmt.Errorf("%s %s: %v %+v", method, path, err, a)
+		switch {
+		case err == nil && (a.Status < 500 || ctx.Err() != nil):
+			return nil, fmt.Errorf("%s %s: %d %.300s", method, path, a.Status, a.Body)
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 		sleep(ctx, 50*time.Millisecond)
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrNotPermitted: this process may not make network namespaces or TUN devices.
+// ErrNotPermitted says that this process may not make network namespaces or TUN devices.
 var ErrNotPermitted = errors.New("network: namespaces are not permitted here")
 
 // Shape is what happens to packets in one direction of a link. The zero value

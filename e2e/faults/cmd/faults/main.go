@@ -39,13 +39,13 @@ func main() {
 		do = func() error { return write(cfg.Results, *commit, *into) }
 	}
 	if err := do(); err != nil {
-		fmt.Fprintln(os.Stderr, "faults:", err)
+		_, _ = fmt.Fprintln(os.Stderr, "faults:", err)
 		os.Exit(1)
 	}
 }
 
 func say(format string, args ...any) {
-	fmt.Fprintf(os.Stdout, time.Now().UTC().Format("15:04:05 ")+format+"\n", args...)
+	_, _ = fmt.Fprintf(os.Stdout, time.Now().UTC().Format("15:04:05 ")+format+"\n", args...)
 }
 
 // write makes the report.
@@ -65,7 +65,7 @@ func write(results, commit, into string) error {
 func run(cfg faults.Config, only string, list bool) error {
 	if list {
 		for _, k := range cfg.Kinds {
-			fmt.Fprintln(os.Stdout, k.Name)
+			_, _ = fmt.Fprintln(os.Stdout, k.Name)
 		}
 		return nil
 	}
