@@ -50,6 +50,7 @@ type Server struct {
 	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
 	http     *fasthttp.Server
 	listener net.Listener
+	tls      *apiTLS // nil: plain HTTP
 	done     chan error
 }
 
@@ -59,7 +60,10 @@ func (s *Server) listen() error {
 	if err != nil {
 		return fmt.Errorf("api: listen: %w", err)
 	}
-	s.listener = l
+	if s.tls, err = openAPITLS(s.settings, s.log); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s.listener = s.tls.listener(l)
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.badRequest,
@@ -78,7 +82,7 @@ func (s *Server) listen() error {
 		Logger:                quietLogger{s.log},
 	}
 	s.done = make(chan error, 1)
-	go func() { s.done <- s.http.Serve(l) }()
+	go func() { s.done <- s.http.Serve(s.listener) }()
 	return nil
 }
 
@@ -88,6 +92,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // stop lets running requests end, for as long as ctx allows.
 func (s *Server) stop(ctx context.Context) error {
 	s.closeStreams()
+	s.tls.stop()
 	if s.http == nil {
 		return nil
 	}

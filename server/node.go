@@ -226,6 +226,9 @@ func (n *Node) ofrep() *ofrep.API {
 // Reload reads the files of certificates again; changed ones are noticed without it, too.
 func (n *Node) Reload() {
 	n.cluster.ReloadTLS()
+	if t := n.server.tls; t != nil {
+		t.reload.Raise()
+	}
 }
 
 // Ready reports whether the node may be sent traffic.

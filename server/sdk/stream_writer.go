@@ -15,6 +15,7 @@ import (
 type stream struct {
 	conn    net.Conn
 	raw     syscall.RawConn // of conn; nil: writes have a deadline instead
+	tls     *sealed         // around conn; nil: plain
 	live    *fsm.Live
 	chunked bool
 	dialect dialect
@@ -33,6 +34,9 @@ type stream struct {
 func (s *stream) own(c net.Conn) {
 	if wrapped, ok := c.(interface{ UnsafeConn() net.Conn }); ok {
 		c = wrapped.UnsafeConn()
+	}
+	if s.tls = tapOff(c); s.tls != nil {
+		c = s.tls.tap.Conn
 	}
 	s.conn, s.raw = c, rawConn(c)
 }
@@ -57,6 +61,7 @@ type streamWriter struct {
 	// Owned by the actor.
 	topics map[*fsm.Live]*topic
 	socket *socket
+	sealed []byte // room for TLS records
 	ping   frame
 	slot   int // of the tick
 	next   int // of the next stream
@@ -147,13 +152,26 @@ func (w *streamWriter) event(s *stream) {
 
 // write gives the socket as much as it takes at once.
 func (w *streamWriter) write(s *stream, b []byte) {
-	n, err := w.socket.write(s, b)
+	b, err := w.seal(s, b)
+	n := 0
+	if err == nil {
+		n, err = w.socket.write(s, b)
+	}
 	switch {
 	case err != nil:
 		w.close(s)
 	case n < len(b):
 		s.rest, s.since = bytes.Clone(b[n:]), time.Now()
 	}
+}
+
+// seal makes TLS records of b where the stream has TLS.
+func (w *streamWriter) seal(s *stream, b []byte) (_ []byte, err error) {
+	if s.tls == nil {
+		return b, nil
+	}
+	w.sealed, err = s.tls.seal(w.sealed, b)
+	return w.sealed, err
 }
 
 // keep sends keep-alives to the streams whose turn it is, and tries those again
@@ -196,13 +214,19 @@ func (w *streamWriter) end(t *topic) {
 	for i := len(t.streams) - 1; i >= 0; i-- {
 		s := t.streams[i]
 		if s.chunked && s.rest == nil {
-			_, _ = w.socket.write(s, []byte(lastChunk)) // it is closed anyway
+			if b, err := w.seal(s, []byte(lastChunk)); err == nil {
+				_, _ = w.socket.write(s, b) // it is closed anyway
+			}
 		}
 		w.close(s)
 	}
 }
 
 func (w *streamWriter) close(s *stream) {
+	if s.tls != nil && s.rest == nil {
+		w.sealed = s.tls.farewell(w.sealed)
+		_, _ = w.socket.write(s, w.sealed) // it is closed anyway
+	}
 	_ = s.conn.Close() // nothing can be done about it
 	w.streams.open.Add(-1)
 	s.topic.remove(s)

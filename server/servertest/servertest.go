@@ -63,6 +63,32 @@ func Launch(t testing.TB, change ...func(*settings.Settings)) *Node {
 
 func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settings)) *Node {
 	t.Helper()
+	n := prepare(t, timing, logger(), change...)
+	bringUp(t, n)
+	return &Node{Node: n, Base: "http://" + n.APIAddr()}
+}
+
+// LaunchLogged is Launch with a log of the test's own.
+func LaunchLogged(t testing.TB, log *slog.Logger, change ...func(*settings.Settings)) *Node {
+	t.Helper()
+	n := prepare(t, FastTiming(), log, change...)
+	bringUp(t, n)
+	return &Node{Node: n, Base: "http://" + n.APIAddr()}
+}
+
+// TryStart returns why a node does not start; it fails the test if it does.
+func TryStart(t testing.TB, change ...func(*settings.Settings)) error {
+	t.Helper()
+	n := prepare(t, FastTiming(), logger(), change...)
+	err := n.Start(context.Background())
+	if err == nil {
+		require.NoError(t, n.Stop(context.Background()))
+		t.Fatal("the node started")
+	}
+	return err
+}
+
+func prepare(t testing.TB, timing cluster.Timing, log *slog.Logger, change ...func(*settings.Settings)) *server.Node {
 	st := settings.Defaults()
 	st.DataDir = t.TempDir()
 	st.APIAddr, st.ClusterAddr, st.ManagementAddr, st.GossipAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", ""
@@ -70,8 +96,13 @@ func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settin
 	for _, f := range change {
 		f(st)
 	}
-	n := server.New(st, server.Build{Version: "test"}, logger())
+	n := server.New(st, server.Build{Version: "test"}, log)
 	n.Timing = timing
+	return n
+}
+
+func bringUp(t testing.TB, n *server.Node) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	require.NoError(t, n.Start(ctx))
@@ -80,7 +111,6 @@ func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settin
 		defer cancel()
 		require.NoError(t, n.Stop(ctx))
 	})
-	return &Node{Node: n, Base: "http://" + n.APIAddr()}
 }
 
 // logger is silent unless FLAGRAFT_TEST_LOG is set.

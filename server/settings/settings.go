@@ -20,6 +20,9 @@ type Settings struct {
 	ClusterAddr      string   `flag:"cluster-addr" default:"127.0.0.1:8001" usage:"listen address of Raft and internal calls"`
 	GossipAddr       string   `flag:"gossip-addr" default:"127.0.0.1:8002" usage:"listen address of discovery (TCP and UDP); empty: none"`
 	ManagementAddr   string   `flag:"management-addr" default:"127.0.0.1:8003" usage:"listen address of health, metrics and profiles; empty: none"`
+	TLSCert          string   `flag:"tls-cert" usage:"PEM file of the API's certificate, with intermediate ones; with the next: the API speaks HTTPS only"`
+	TLSKey           string   `flag:"tls-key" usage:"PEM file of its key"`
+	TLSMinVersion    string   `flag:"tls-min-version" default:"1.2" choice:"1.2|1.3" usage:"oldest version of TLS on the API"`
 	AdvertiseAPI     string   `flag:"advertise-api" usage:"address of the API as other nodes and people reach it"`
 	AdvertiseCluster string   `flag:"advertise-cluster" usage:"address of the cluster port as other nodes reach it"`
 	AdvertiseGossip  string   `flag:"advertise-gossip" usage:"address of the gossip port as other nodes reach it"`
