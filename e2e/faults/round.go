@@ -76,6 +76,7 @@ func (r *Round) Play(ctx context.Context) {
 		r.fail("healing", "%v", err)
 	}
 	r.recover(ctx, healed)
+	r.waitWhole(ctx)
 	sleep(ctx, 300*time.Millisecond)
 	r.working.Store(false)
 	r.wait.Wait()
