@@ -37,6 +37,9 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
 		s.common.apply(ctx)
 		writeError(ctx, route.Internal())
 	}
+	if s.draining.Load() {
+		ctx.Response.Header.SetConnectionClose()
+	}
 	s.metrics.count(m.Row, ctx.Response.StatusCode())
 	*m = route.Match{}
 	s.matches.Put(m)

@@ -47,7 +47,8 @@ type Server struct {
 	closeStreams context.CancelFunc
 
 	inFlight atomic.Int64
-	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
+	draining atomic.Bool // answers close their connections
+	matches  sync.Pool   // of *route.Match, so that a lookup does not allocate
 	http     *fasthttp.Server
 	listener net.Listener
 	tls      *apiTLS // nil: plain HTTP

@@ -25,9 +25,6 @@ import (
 // freshness is how lately a node must have heard from the leader to answer an unchanged identity by itself.
 const freshness = 500 * time.Millisecond
 
-// handOver is how long a node that gave its leadership away goes on telling others so.
-const handOver = 250 * time.Millisecond
-
 // Build says which binary this is.
 type Build struct {
 	Version, Commit string
@@ -274,15 +271,8 @@ func (n *Node) Stop(ctx context.Context) error {
 func (n *Node) stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	var errs []error
-	if n.cluster != nil && n.cluster.IsLeader() {
-		if err := n.cluster.TransferLeadership(ctx); err != nil {
-			n.log.Debug("leadership stays", "error", err)
-		} else {
-			// The others still send writes here until they have heard of the new leader: refuse those for a moment, instead of breaking their
-			// connections, which would leave the outcome unknown.
-			pause(ctx, handOver)
-		}
-	}
+	n.leaveBalancers(ctx)
+	n.giveAwayLeadership(ctx)
 	if n.founder != nil {
 		n.founder.Stop()
 		n.levels.Stop()

@@ -50,7 +50,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	reloadOnHangup(ctx, node)
 	stop() // the default handling of signals is back
 	log.Info("stopping")
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout)
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout+2*st.ProbeInterval)
 	defer cancel()
 	return node.Stop(bound)
 }

@@ -37,6 +37,7 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	Closed bool // the answer closed its connection
 }
 
 // JSON decodes the body into a generic value; numbers stay [json.Number].
@@ -96,7 +97,7 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*Answer
 	}
 	defer func() { _ = resp.Body.Close() }() // only read
 	data, err := io.ReadAll(resp.Body)
-	return &Answer{Status: resp.StatusCode, Header: resp.Header, Body: data}, err
+	return &Answer{Status: resp.StatusCode, Header: resp.Header, Body: data, Closed: resp.Close}, err
 }
 
 // Must is Do that fails unless the status is one of those wanted.

@@ -269,6 +269,9 @@ func (n *Node) stopped() bool {
 	return true
 }
 
+// Signal sends a signal and does not wait.
+func (n *Node) Signal(sig syscall.Signal) error { return n.cmd.Process.Signal(sig) }
+
 // Resume goes on after Pause.
 func (n *Node) Resume() error { return n.cmd.Process.Signal(syscall.SIGCONT) }
 

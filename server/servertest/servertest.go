@@ -93,6 +93,7 @@ func prepare(t testing.TB, timing cluster.Timing, log *slog.Logger, change ...fu
 	st.DataDir = t.TempDir()
 	st.APIAddr, st.ClusterAddr, st.ManagementAddr, st.GossipAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", ""
 	st.AdminEmail, st.AdminPassword = AdminEmail, AdminPassword
+	st.ProbeInterval = 0 // no balancer in front
 	for _, f := range change {
 		f(st)
 	}
