@@ -2,6 +2,8 @@ package sdk
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/cluster/certs"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
 )
@@ -313,6 +316,31 @@ func TestClientsThatWentAwayAreForgotten(t *testing.T) {
 // TestSlowClients fills a socket. The client is left alone, gets the rest of what
 // was begun and then the newest event only, or is dropped if it never reads on.
 func TestSlowClients(t *testing.T) {
+	plain := func(c, client net.Conn) (net.Conn, net.Conn) { return c, client }
+	t.Run("plain", func(t *testing.T) { slowClients(t, plain) })
+	t.Run("TLS", func(t *testing.T) { slowClients(t, underTLS(t)) })
+}
+
+// underTLS puts TLS around both ends of a connection, as the server's listener does.
+func underTLS(t *testing.T) func(c, client net.Conn) (net.Conn, net.Conn) {
+	ca, err := certs.NewAuthority("flagraft", time.Now(), time.Hour)
+	require.NoError(t, err)
+	p, err := ca.Issue(certs.Request{Hosts: []string{"127.0.0.1"}, Lifetime: time.Hour}, time.Now())
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Certificate)
+	return func(c, client net.Conn) (net.Conn, net.Conn) {
+		far := tls.Server(&tapped{Conn: c}, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{p.Certificate.Raw}, PrivateKey: p.Key}}})
+		near := tls.Client(client, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"})
+		done := make(chan error, 1)
+		go func() { done <- near.HandshakeContext(t.Context()) }()
+		require.NoError(t, far.HandshakeContext(t.Context()))
+		require.NoError(t, <-done)
+		return far, near
+	}
+}
+
+func slowClients(t *testing.T, around func(c, client net.Conn) (net.Conn, net.Conn)) {
 	h := newStreamHouse(t)
 	w := newStreamWriter(&Streams{config: h.streams.config})
 	w.loop.Stop() // the test is the writer
@@ -329,9 +357,10 @@ func TestSlowClients(t *testing.T) {
 		require.NoError(t, c.(*net.TCPConn).SetWriteBuffer(4096))
 		live, _ := h.Views.ByID(h.env.ID)
 		s := &stream{live: live}
-		s.own(c)
+		far, near := around(c, client)
+		s.own(far)
 		w.open(s)
-		return s, client
+		return s, near
 	}
 	s, client := open()
 	for range 1_000_000 {
