@@ -19,6 +19,7 @@ import (
 	"math/big"
 	"net"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -42,6 +43,13 @@ func CheckName(cluster string) error {
 
 // NodeName is the DNS name in the certificate of every node of a cluster.
 func NodeName(cluster string) string { return "node." + cluster + ".flagraft.internal" }
+
+// ClusterOf is the inverse of NodeName.
+func ClusterOf(name string) (cluster string, ok bool) {
+	rest, ok1 := strings.CutPrefix(name, "node.")
+	cluster, ok2 := strings.CutSuffix(rest, ".flagraft.internal")
+	return cluster, ok1 && ok2
+}
 
 // Pair is a certificate with its key.
 type Pair struct {
