@@ -50,6 +50,8 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 		return nil, f.applyUsageBatch(body)
 	case KindFormatLevel:
 		return nil, f.applyLevel(body)
+	case KindRestore:
+		return f.applyRestore(index, body)
 	default:
 		return nil, fmt.Errorf("%w: unknown kind %d", ErrFormat, kind)
 	}

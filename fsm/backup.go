@@ -229,7 +229,7 @@ func (s *State) settle() {
 // matches compares a state with what a header says of it.
 func (s *State) matches(h *BackupHeader) error {
 	switch {
-	case !s.Born():
+	case !s.Born() || s.identities == nil:
 		return errors.New("it holds no installation")
 	case s.Hash() != h.StateHash:
 		return fmt.Errorf("the state's hash is %s, its header says %s", s.Hash(), h.StateHash)

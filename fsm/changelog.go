@@ -9,7 +9,8 @@ type ChangeLogEntry struct {
 	Time    Time        `cbor:"3,keyasint"`
 	Author  Author      `cbor:"4,keyasint"`
 	Changes []RowChange `cbor:"5,keyasint,omitempty"`
-	Size    uint64      `cbor:"6,keyasint"` // bytes of Changes, for the cap
+	Size    uint64      `cbor:"6,keyasint"`           // bytes of Changes, for the cap
+	Note    string      `cbor:"7,keyasint,omitempty"` // what a restore restored
 }
 
 // RowChange is one row before and after a write; nil means the row was not there.

@@ -15,10 +15,11 @@ const (
 	KindIdentityBatch Kind = 3
 	KindUsageBatch    Kind = 4
 	KindFormatLevel   Kind = 5 // from level 2 on, and with the new level in its header
+	KindRestore       Kind = 7 // from level 2 on
 )
 
 // kinds is the registry of entry kinds; the determinism test covers each.
-var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel}
+var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel, KindRestore}
 
 // ErrFormat is the error for an entry this binary cannot read: damaged, or
 // written by a newer one.

@@ -8,8 +8,8 @@ import (
 
 // Format levels. Everything in the log and in snapshots belongs to a level; a
 // cluster is at the level in its state (see [State.Level]) and writes nothing of
-// a higher one. Level 2 added the entries that compare state hashes and the table
-// of backup schedules (ADR 8).
+// a higher one. Level 2 added the entries that compare state hashes, the table of
+// backup schedules (ADR 8) and restores through the log.
 const (
 	// BaseLevel is the level every installation is born at, so that nodes of any
 	// version can form a cluster together.

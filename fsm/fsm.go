@@ -25,6 +25,9 @@ type FSM struct {
 	current State
 	roots   roots // read by everybody
 
+	staged   *stagedRestore // a restore under way
+	replaced bool           // by a restore, in the batch at hand
+
 	// applying is held while entries are applied, and by a backup for the moment in
 	// which it freezes the state. Raft owns the FSM goroutine: nothing can be sent
 	// to it, so an actor does not fit.
@@ -53,7 +56,7 @@ func (f *FSM) State() *State { return f.published.Load() }
 func (f *FSM) Applied() *Watermark { return &f.applied }
 
 // Apply applies one committed entry. Its answer is a *[ChangesetResult],
-// *[IdentityBatchResult] or nil.
+// *[IdentityBatchResult], *[RestoreResult] or nil.
 func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 
 // ApplyBatch applies committed entries in order and publishes the state once.
@@ -75,9 +78,15 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 		answers[i] = answer
 		f.current.Index = l.Index
 		f.remember(answer)
+		f.forget()
 	}
 	f.publish()
-	f.views.changed(touched, f.current.Index)
+	if f.replaced {
+		f.replaced = false
+		f.views.restored(f.current.Index)
+	} else {
+		f.views.changed(touched, f.current.Index)
+	}
 	f.applied.Advance(f.current.Index)
 	return answers
 }
@@ -95,8 +104,13 @@ func (f *FSM) publish() {
 }
 
 // Snapshot freezes the state. It costs O(shards of the identity store); raft
-// calls Persist on the result on another goroutine while Apply goes on.
+// calls Persist on the result on another goroutine while Apply goes on. It is
+// [ErrRestoring] while a restore is under way: what came of it is in the log alone,
+// so the log must stay.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.staged != nil {
+		return nil, ErrRestoring
+	}
 	return f.freeze(), nil
 }
 
@@ -110,7 +124,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	}
 	f.applying.Lock()
 	defer f.applying.Unlock()
-	f.db, f.ids, f.current = restored.db, restored.identities, *restored
+	f.db, f.ids, f.current, f.staged = restored.db, restored.identities, *restored, nil
 	f.publish()
 	f.roots.reset(f.published.Load())
 	f.views.restored(f.current.Index)

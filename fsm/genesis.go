@@ -16,9 +16,13 @@ func newGenesis(now time.Time) []byte {
 
 // newEpoch makes the first part of index tokens: 8 characters [a-z2-7].
 func newEpoch() string {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	var b [8]byte
 	rand.Read(b[:]) // never fails
+	return epochOf(b)
+}
+
+func epochOf(b [8]byte) string {
+	const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 	for i := range b {
 		b[i] = alphabet[b[i]&31]
 	}

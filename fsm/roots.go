@@ -69,11 +69,18 @@ func (f *FSM) RowsAt(index uint64) *State { return f.roots.at(index) }
 
 // remember makes the current state, as of an entry within a batch, a root.
 func (f *FSM) remember(answer any) {
-	if c, ok := answer.(*ChangesetResult); !ok || c.Err != nil {
+	c, changed := answer.(*ChangesetResult)
+	r, restored := answer.(*RestoreResult)
+	restored = restored && r.Restored && f.replaced
+	if !restored && (!changed || c.Err != nil) {
 		f.roots.prune(f.current.Time)
 		return
 	}
 	s := f.current
 	s.db, s.identities, s.txn = f.db, f.ids, f.db.Txn(false)
+	if restored {
+		f.roots.reset(&s) // no page goes on from before
+		return
+	}
 	f.roots.add(&s)
 }

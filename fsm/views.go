@@ -97,7 +97,7 @@ func (v *Views) Wait(ctx context.Context, index uint64, environments ...uint64) 
 // its index is announced as applied.
 func (v *Views) changed(touched *Touched, index uint64) {
 	if touched.keys {
-		v.rebuild()
+		v.rebuild(v.directory.Load().environments)
 	}
 	for _, id := range touched.environments {
 		if l, ok := v.ByID(id); ok {
@@ -106,19 +106,36 @@ func (v *Views) changed(touched *Touched, index uint64) {
 	}
 }
 
-// restored is changed for a state that replaced everything.
+// restored is changed for a state that replaced everything. An environment that
+// has another key than the one with its id before is another environment: streams
+// and waiters of the old one must not follow it.
 func (v *Views) restored(index uint64) {
-	v.rebuild()
+	state, old := v.fsm.State(), v.directory.Load()
+	kept := make(map[uint64]*Live, len(old.environments))
+	foreign := map[uint64]*Live{}
+	for id, l := range old.environments {
+		kept[id] = l
+		if e := Environments.Ref(state, id); e != nil {
+			if k := old.keys[e.APIKey]; k == nil || k.Live != l {
+				delete(kept, id)
+				foreign[id] = l
+			}
+		}
+	}
+	v.rebuild(kept)
+	for id, l := range foreign {
+		v.end(id, l)
+	}
 	v.Each(func(l *Live) { l.touch(index) })
 }
 
-// rebuild makes the directory anew from the tables, keeping the actors of
-// environments that stay and ending those of environments that went.
-func (v *Views) rebuild() {
-	old, state := v.directory.Load(), v.fsm.State()
+// rebuild makes the directory anew from the tables, keeping those of the given
+// actors whose environments stay and ending those of environments that went.
+func (v *Views) rebuild(actors map[uint64]*Live) {
+	state := v.fsm.State()
 	d := &directory{keys: map[string]*EnvironmentKey{}, environments: map[uint64]*Live{}}
 	for e := range Environments.All(state) {
-		l := old.environments[e.ID]
+		l := actors[e.ID]
 		if l == nil {
 			l = newLive(v, e.ID) // its row is new, so that the caller touches it
 		}
@@ -129,14 +146,19 @@ func (v *Views) rebuild() {
 		}
 	}
 	v.directory.Store(d)
-	for id, l := range old.environments {
+	for id, l := range actors {
 		if d.environments[id] == nil {
-			l.loop.Stop()
-			l.reached.Advance(gone) // nobody waits for what is gone
-			if f := v.onGone.Load(); f != nil {
-				(*f)(id)
-			}
+			v.end(id, l)
 		}
+	}
+}
+
+// end is the end of an environment.
+func (v *Views) end(id uint64, l *Live) {
+	l.loop.Stop()
+	l.reached.Advance(gone) // nobody waits for what is gone
+	if f := v.onGone.Load(); f != nil {
+		(*f)(id)
 	}
 }
 

@@ -87,6 +87,11 @@ func (s *Stores) Sum() Sum {
 	return total
 }
 
+// Continue makes the ids of identities and traits go on past those that another set gave. Before the set is used.
+func (s *Stores) Continue(o *Stores) {
+	s.lastIdentity, s.lastTrait = max(s.lastIdentity, o.lastIdentity), max(s.lastTrait, o.lastTrait)
+}
+
 // publish makes a store visible, or invisible when st is nil.
 func (s *Stores) publish(id uint64, st *Store) {
 	shard := &s.shards[id%storeShards]
