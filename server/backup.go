@@ -75,7 +75,7 @@ func (n *Node) serveBackup(ctx *fasthttp.RequestCtx, m *route.Match) {
 
 // admitBackup judges who asks and waits for what they ask; it returns the consistency they get.
 func (n *Node) admitBackup(ctx context.Context, m *route.Match, req *route.Request) (string, error) {
-	if err := n.api.Admit(ctx, m, req); err != nil {
+	if _, err := n.api.Admit(ctx, m, req); err != nil {
 		return "", err
 	}
 	got, err := n.server.reader.await(ctx, req)

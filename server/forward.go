@@ -24,9 +24,10 @@ type Leader interface {
 
 // The kinds of internal calls. They travel between nodes: never renumber them.
 const (
-	callRequest    uint8 = 1 // an HTTP request of kind write
-	callIdentities uint8 = 2 // a batch of identity operations
-	callUsage      uint8 = 3 // an entry of usage counters
+	callRequest    uint8 = 1  // an HTTP request of kind write
+	callIdentities uint8 = 2  // a batch of identity operations
+	callUsage      uint8 = 3  // an entry of usage counters
+	callRestore    uint8 = 20 // a part of a backup to restore
 )
 
 const (

@@ -17,11 +17,11 @@ const (
 	defaultOrganisation = "My organisation"
 )
 
-// found is the loop that gives an empty installation its first user, organisation and example project, when the settings name them. It acts
-// whenever this node has become the leader, and does nothing where there are users.
+// found is the loop that gives an empty installation its backup, or its first user, organisation and example project, when the settings name
+// them. It acts whenever this node has become the leader, and does nothing where there is something.
 func (n *Node) found(ctx context.Context) {
 	for n.founding.Wait(ctx) {
-		if n.settings.AdminEmail == "" && !n.settings.Demo {
+		if n.settings.AdminEmail == "" && !n.settings.Demo && n.settings.RestoreFrom == "" {
 			continue
 		}
 		for ctx.Err() == nil {
@@ -32,7 +32,7 @@ func (n *Node) found(ctx context.Context) {
 			if !n.cluster.IsLeader() {
 				break // the next leader does it
 			}
-			n.log.Warn("first user", "error", err)
+			n.log.Warn("founding", "error", err)
 			pause(ctx, time.Second)
 		}
 	}
@@ -47,6 +47,12 @@ func pause(ctx context.Context, d time.Duration) {
 
 // foundOnce makes everything in one write, so that an installation is founded whole or not at all.
 func (n *Node) foundOnce(ctx context.Context) error {
+	if err := n.restoreFile(ctx); err != nil {
+		return err
+	}
+	if n.settings.AdminEmail == "" && !n.settings.Demo {
+		return nil
+	}
 	email, password := n.firstAccount()
 	if password == "" {
 		return errors.New("admin-email needs admin-password")

@@ -102,6 +102,7 @@ func (n *Node) handleCalls() {
 	n.cluster.Handle(callIdentities, func(ctx context.Context, _ string, batch []byte) ([]byte, error) {
 		return n.batcher.Submit(ctx, batch)
 	})
+	n.cluster.Handle(callRestore, n.serveRestore)
 	n.cluster.Handle(callUsage, func(ctx context.Context, _ string, entry []byte) ([]byte, error) {
 		_, err := n.cluster.Propose(ctx, entry)
 		return nil, err

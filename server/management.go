@@ -94,6 +94,7 @@ func (m *management) readiness() []struct {
 		{"started", running},
 		{"state", n.fsm.State().Born()},
 		{"caught-up", running && n.cluster.Ready()},
+		{"restored", !n.awaitsRestore()},
 		{"not-stopping", !n.stopping.Load()},
 	}
 }

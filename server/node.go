@@ -88,6 +88,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	if n.cluster, err = cluster.Start(ctx, n.clusterConfig()); err != nil {
 		return err
 	}
+	if err := n.checkRestoreFile(); err != nil {
+		return err
+	}
 	n.startActors()
 	if err := n.assemble(); err != nil {
 		return err
@@ -135,7 +138,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), n.backupRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), n.backupRows(), n.restoreRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -230,7 +233,7 @@ func (n *Node) Reload() {
 
 // Ready reports whether the node may be sent traffic.
 func (n *Node) Ready() bool {
-	return n.running.Load() && !n.stopping.Load() && n.cluster.Ready() && n.fsm.State().Born()
+	return n.running.Load() && !n.stopping.Load() && n.cluster.Ready() && n.fsm.State().Born() && !n.awaitsRestore()
 }
 
 // Update runs a transaction as the system itself, on this node if it leads, and returns when this node's Views show it: for commands and tests

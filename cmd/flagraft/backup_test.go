@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/servertest"
 )
 
@@ -82,5 +84,36 @@ func TestBackupCreateAndVerify(t *testing.T) {
 		require.Contains(t, out, "backup is not readable", name)
 	}
 	_, code = runCommand(t, newBackupCommand(), "verify", filepath.Join(dir, "absent"))
+	require.Equal(t, 2, code)
+}
+
+func TestBackupRestore(t *testing.T) {
+	n := servertest.Start(t)
+	require.Eventually(t, func() bool { return n.State().Level() >= fsm.RestoreLevel }, 20*time.Second, 10*time.Millisecond)
+	t.Setenv("FLAGRAFT_TOKEN", n.Token(t))
+	t.Setenv("FLAGRAFT_URL", n.Base)
+	file := filepath.Join(t.TempDir(), "a.backup")
+	_, code := runCommand(t, newBackupCommand(), "create", "-o", file)
+	require.Zero(t, code)
+	admin := n.Admin(t)
+	organisation := admin.Object("POST", "/api/v1/organisations/", map[string]any{"name": "o"}, 201)["id"]
+	admin.Object("POST", "/api/v1/projects/", map[string]any{"name": "p", "organisation": organisation}, 201)
+
+	out, code := runCommand(t, newBackupCommand(), "restore", file)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "holds projects")
+	out, code = runCommand(t, newBackupCommand(), "restore", "--force", file)
+	require.Zero(t, code, out)
+	require.Contains(t, out, "restored the state of")
+	require.True(t, n.State().Empty())
+
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	raw[len(raw)-40] ^= 1
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+	out, code = runCommand(t, newBackupCommand(), "restore", "--force", file)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "backup is not readable")
+	_, code = runCommand(t, newBackupCommand(), "restore", file+"x")
 	require.Equal(t, 2, code)
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,6 +32,9 @@ type Node struct {
 	*server.Node
 	// Base is the address of its API, "http://127.0.0.1:40000".
 	Base string
+
+	settings *settings.Settings
+	timing   cluster.Timing
 }
 
 // FastTiming are timers for tests: elections take a fraction of a second.
@@ -63,9 +67,18 @@ func Launch(t testing.TB, change ...func(*settings.Settings)) *Node {
 
 func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settings)) *Node {
 	t.Helper()
-	n := prepare(t, timing, logger(), change...)
+	var used *settings.Settings
+	n := prepare(t, timing, logger(), append(slices.Clone(change), func(st *settings.Settings) { used = st })...)
 	bringUp(t, n)
-	return &Node{Node: n, Base: "http://" + n.APIAddr()}
+	return &Node{Node: n, Base: "http://" + n.APIAddr(), settings: used, timing: timing}
+}
+
+// Relauncher gives the function that starts the node again once it is stopped: with its data, at its cluster address, on another API port.
+func (n *Node) Relauncher(t testing.TB) func() *Node {
+	t.Helper()
+	again := *n.settings
+	again.ClusterAddr = n.ClusterAddr()
+	return func() *Node { return launch(t, n.timing, func(st *settings.Settings) { *st = again }) }
 }
 
 // LaunchLogged is Launch with a log of the test's own.

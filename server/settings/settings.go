@@ -35,6 +35,8 @@ type Settings struct {
 	ClusterCert      string   `flag:"cluster-cert" usage:"PEM file of this node's certificate (flagraft ca issue makes one)"`
 	ClusterKey       string   `flag:"cluster-key" usage:"PEM file of its key"`
 
+	RestoreFrom string `flag:"restore-from" usage:"backup file that a new installation starts from; means nothing once it holds something"`
+
 	AdminEmail       string `flag:"admin-email" usage:"make this superuser on an installation without users"`
 	AdminPassword    string `flag:"admin-password" secret:"true" usage:"its password"`
 	OrganisationName string `flag:"organisation-name" usage:"make this organisation for it"`

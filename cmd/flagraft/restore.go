@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/flagraft/flagraft/fsm"
+)
+
+const (
+	// restorePart is how much of a backup is sent at once.
+	restorePart = 512 << 10
+	// restoreTries bounds how often a part is sent that nobody answered for.
+	restoreTries = 30
+)
+
+func newBackupRestoreCommand() *cobra.Command {
+	var node remote
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "restore FILE",
+		Short: "Replace everything in a running cluster by a backup",
+		Long: "Replace everything in a running cluster by a backup: flags, users, keys, sign-ins. All nodes switch at once, clients follow within\n" +
+			"seconds, and what was written since the backup is gone (take a backup first). Without --force it is refused while there are projects.\n" +
+			"A new cluster can start from a backup instead: flagraft serve --restore-from FILE.",
+		Args: cobra.ExactArgs(1),
+	}
+	node.register(cmd.Flags())
+	cmd.Flags().BoolVar(&force, "force", false, "also when there are projects, which are removed")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f, err := os.Open(args[0])
+		if err != nil {
+			return exitError{err, 2}
+		}
+		defer func() { _ = f.Close() }() // only read
+		h, err := fsm.CheckBackup(bufio.NewReaderSize(f, 1<<20))
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		var done struct {
+			Index, Epoch string
+			Environments int
+		}
+		if err := sendBackup(cmd.Context(), &node, newProgress(cmd.ErrOrStderr(), "sent", f), force, &done); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored the state of %s (%d environments) at index %s, epoch %s\n",
+			h.StateTime.Std().Format(time.RFC3339), done.Environments, done.Index, done.Epoch)
+		return err
+	}
+	return cmd
+}
+
+// sendBackup sends a backup part by part and makes the switch; out takes the answer.
+func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool, out any) error {
+	base := "/api/flagraft/v1/restores/" + uuid.NewString() + "/"
+	query := url.Values{}
+	if force {
+		query.Set("force", "true")
+	}
+	buf := make([]byte, restorePart)
+	for offset := int64(0); ; {
+		n, err := io.ReadFull(backup, buf)
+		if n > 0 {
+			path := fmt.Sprintf("%sparts/%d/?%s", base, offset, query.Encode())
+			if err := insist(ctx, func() error { return node.call(ctx, "PUT", path, buf[:n], nil) }); err != nil {
+				return err
+			}
+			offset += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			query.Set("bytes", fmt.Sprint(offset))
+			return insist(ctx, func() error { return node.call(ctx, "POST", base+"apply/?"+query.Encode(), nil, out) })
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// insist repeats what may be repeated while the node asks for it or cannot be reached.
+func insist(ctx context.Context, try func() error) (err error) {
+	for range restoreTries {
+		if err = try(); err == nil {
+			return nil
+		}
+		var no *refused
+		if errors.As(err, &no) && no.status != http.StatusServiceUnavailable && no.status != http.StatusTooManyRequests {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+	return err
+}
