@@ -19,6 +19,12 @@ const (
 	kindReadIndex   uint8 = 245
 	kindHeartbeat   uint8 = 246
 	kindTerm        uint8 = 247
+	kindStats       uint8 = 248
+	kindRemove      uint8 = 249
+	kindRemoved     uint8 = 250
+	kindTransfer    uint8 = 251
+	kindMembership  uint8 = 252
+	kindOverview    uint8 = 253
 )
 
 // Handle registers the handler for calls of a kind (0 to 239); nil removes it.
@@ -99,7 +105,22 @@ func (n *Node) handleInternal() {
 	n.handle(kindRelease, message(n.serveRelease))
 	n.handle(kindPledgeState, message(n.servePledgeState))
 	n.handle(kindJoin, message(n.serveJoin))
+	n.handle(kindStats, message(n.serveStats))
+	n.handle(kindRemove, message(n.serveRemove))
+	n.handle(kindRemoved, message(n.serveRemoved))
+	n.handle(kindTransfer, message(n.serveTransfer))
+	n.handle(kindMembership, message(n.serveMembership))
+	n.handle(kindOverview, message(n.serveOverview))
 }
+
+// wire encodes messages; times keep their fractions.
+var wire = func() cbor.EncMode {
+	mode, err := cbor.EncOptions{Time: cbor.TimeRFC3339Nano}.EncMode()
+	if err != nil {
+		panic("cluster: " + err.Error()) // wrong options
+	}
+	return mode
+}()
 
 // message makes a Handler of a function over typed messages (CBOR).
 func message[In, Out any](f func(ctx context.Context, from string, in In) (Out, error)) Handler {
@@ -112,14 +133,14 @@ func message[In, Out any](f func(ctx context.Context, from string, in In) (Out, 
 		if err != nil {
 			return nil, err
 		}
-		return cbor.Marshal(out)
+		return wire.Marshal(out)
 	}
 }
 
 // ask sends a typed message by way of call.
 func ask[Out any](in any, call func(payload []byte) ([]byte, error)) (Out, error) {
 	var out Out
-	payload, err := cbor.Marshal(in)
+	payload, err := wire.Marshal(in)
 	if err != nil {
 		return out, err
 	}

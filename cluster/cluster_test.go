@@ -147,6 +147,7 @@ func newMember(t *testing.T, change func(*Config)) *member {
 		Timing: Timing{
 			Election: time.Second, Heartbeat: 20 * time.Millisecond,
 			Discovery: 30 * time.Millisecond, DiskHang: time.Minute,
+			Autopilot: 50 * time.Millisecond, Stable: 300 * time.Millisecond,
 		},
 	}
 	m.cfg.AdvertiseAPI = "api-of-" + m.cfg.ClusterAddr

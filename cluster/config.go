@@ -41,7 +41,8 @@ type Config struct {
 
 	// BootstrapExpect is the number of fresh nodes that form a new cluster. It
 	// means nothing once a cluster exists. With no Join and a value of 0 or 1 a
-	// fresh node forms a cluster of its own.
+	// fresh node forms a cluster of its own; a negative one forms none and waits
+	// to be told where to join (JoinVia).
 	BootstrapExpect int
 	// Join lists cluster addresses (host or host:port, default port: this node's)
 	// of other nodes; a name may stand for several. Join without
@@ -116,6 +117,13 @@ type Timing struct {
 	Certificates time.Duration
 	// PeerForget is how long a node counts as seen after its last sign. Default 5 s.
 	PeerForget time.Duration
+	// Autopilot is the period of looking at the members' health on the leader. Default 1 s.
+	Autopilot time.Duration
+	// Stable is how long a new member has to be healthy before it gets its vote. Default 10 s.
+	Stable time.Duration
+	// DeadAfter is how long a member has to be silent before it is removed, as
+	// long as at least max(3, BootstrapExpect) voters stay. Default 5 min; negative: never.
+	DeadAfter time.Duration
 }
 
 // Heartbeat is the small exchange that every node, the leader included, has
@@ -180,6 +188,11 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&t.Dial, 3*time.Second)
 	orDefault(&t.Certificates, 5*time.Second)
 	orDefault(&t.PeerForget, 5*time.Second)
+	orDefault(&t.Autopilot, time.Second)
+	orDefault(&t.Stable, 10*time.Second)
+	if t.DeadAfter == 0 {
+		t.DeadAfter = 5 * time.Minute
+	}
 	return c, nil
 }
 
@@ -213,5 +226,5 @@ func isLoopback(host string) bool {
 
 // formsAlone tells whether a fresh node bootstraps itself without asking anybody.
 func (c Config) formsAlone() bool {
-	return len(c.Join) == 0 && c.BootstrapExpect <= 1 && !c.NonVoter
+	return len(c.Join) == 0 && (c.BootstrapExpect == 0 || c.BootstrapExpect == 1) && !c.NonVoter
 }

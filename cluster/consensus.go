@@ -32,9 +32,9 @@ func (n *Node) startRaft() error {
 	conf.NoLegacyTelemetry = true
 	started := make(chan struct{})
 	defer close(started)
-	n.wire = newSerialTransport(raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+	n.wire = newSerialTransport(n.Removed, raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: n.mux.raft, MaxPool: 3, Timeout: wireTimeout, Logger: newRaftLogger(n.log),
-		ServerAddressProvider: namedAddresses{started, n.servers},
+		ServerAddressProvider: namedAddresses{started, n.whereabouts},
 	}), wireTimeout)
 	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, n.wire)
 	if err != nil {

@@ -26,6 +26,9 @@ func (n *Node) loadMembership() error {
 	}
 	id := string(raw)
 	n.clusterID.Store(&id)
+	if err := n.loadRemoved(); err != nil {
+		return err
+	}
 	if n.pledges, err = openPledgeBook(n.store, n.inCluster); err != nil {
 		return err
 	}
@@ -93,13 +96,14 @@ const settledFactor = 20
 
 // runFormation brings the node into a cluster, then keeps its address there right.
 func (n *Node) runFormation(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !n.Removed() {
 		peers := n.lookAround(ctx)
 		n.gossip.meet(ctx, peers)
 		wait := n.cfg.Timing.Discovery
 		if n.inCluster() {
-			n.settle(ctx)
-			wait *= settledFactor
+			if n.settle(ctx) {
+				wait *= settledFactor
+			}
 		} else {
 			n.form(ctx, peers)
 			if n.inCluster() {
@@ -107,19 +111,27 @@ func (n *Node) runFormation(ctx context.Context) {
 			}
 		}
 		// Nodes that were started together should not ask in step.
-		if !pause(ctx, wait+rand.N(wait/4+1)) {
-			return
+		t := time.NewTimer(wait + rand.N(wait/4+1))
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		case <-n.look.C():
 		}
+		t.Stop()
 	}
 }
 
 // form takes one step towards a cluster: an existing one, else a new one.
 func (n *Node) form(ctx context.Context, peers []peerInfo) {
+	formed := false
 	for _, p := range peers {
-		if p.Formed {
+		if p.Formed && !n.inCluster() {
+			formed = true
 			n.join(ctx, p)
-			return
 		}
+	}
+	if formed {
+		return
 	}
 	held := n.pledges.current()
 	switch {
@@ -280,6 +292,9 @@ func (n *Node) lookAround(ctx context.Context) []peerInfo {
 
 func (n *Node) addressesToAsk(ctx context.Context) []string {
 	addrs := resolveAll(ctx, n.cfg.Join, n.Addr())
+	if told := n.told.Load(); told != nil {
+		addrs = append(addrs, resolveAll(ctx, *told, n.Addr())...)
+	}
 	for _, p := range n.gossip.peers() {
 		addrs = append(addrs, p.Address)
 	}

@@ -109,6 +109,7 @@ func TestJoinAloneOnlyJoins(t *testing.T) {
 	for _, m := range members {
 		m.fsm.wait(t, index)
 	}
+	eventually(t, func() bool { return len(first.node.voters()) == 2 })
 	for _, m := range first.node.Members() {
 		require.Equal(t, m.ID != reader.node.ID(), m.Voter)
 	}

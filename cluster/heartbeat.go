@@ -178,6 +178,9 @@ func (n *Node) serveHeartbeat(_ context.Context, _ string, r report) (reportRepl
 		n.log.Error("a node of another cluster reports here", "peer", r.ID, "its_cluster", r.ClusterID)
 		return reportReply{}, fmt.Errorf("%w: this is cluster %s, not %s", ErrUnavailable, own, r.ClusterID)
 	}
+	if _, ok := n.server(r.ID); !ok {
+		return reportReply{}, fmt.Errorf("%w: node %s is not a member", ErrUnavailable, r.ID)
+	}
 	n.desk.accept(r)
 	contact := n.desk.quorumContact(n.id, n.voters())
 	reply := reportReply{

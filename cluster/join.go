@@ -95,14 +95,16 @@ func (n *Node) awaitConfiguration(ctx context.Context) {
 	}
 }
 
-// settle tidies up after forming, and tells the leader when this node's address changed.
-func (n *Node) settle(ctx context.Context) {
+// settle tidies up after forming, tells the leader when this node's address
+// changed, and finds out when this node was removed. It tells whether nothing
+// is left to do.
+func (n *Node) settle(ctx context.Context) bool {
 	if held := n.pledges.current(); held.given() {
 		// Not adoptClusterID: an attempt that came to nothing may have left another.
 		if n.ClusterID() != held.ClusterID {
 			if err := n.setClusterID(held.ClusterID); err != nil {
 				n.log.Error("cluster id", "error", err)
-				return
+				return false
 			}
 		}
 		if err := n.pledges.release(held); err != nil {
@@ -116,10 +118,13 @@ func (n *Node) settle(ctx context.Context) {
 		n.log.Info("address changed", "old", s.Address, "new", n.Addr())
 		for _, p := range append(n.peers.recent(n.cfg.Timing.PeerForget), n.self()) {
 			if err := n.requestJoin(ctx, p.Address, n.ClusterID()); err == nil {
-				return
+				return true
 			}
 		}
+		return false
 	}
+	n.checkMembership(ctx)
+	return !n.doubt.Load()
 }
 
 // serveJoin adds a node, on the leader; elsewhere it passes the request on to it.
@@ -152,7 +157,7 @@ func (n *Node) serveJoin(ctx context.Context, _ string, r joinRequest) (joinRepl
 // addMember brings the configuration to what the request asks for: at most one
 // server with this id and one with this address.
 func (n *Node) addMember(r joinRequest) error {
-	vote := !r.NonVoter
+	vote := false // the autopilot gives it
 	for _, s := range n.servers() {
 		if string(s.ID) == r.ID {
 			if string(s.Address) == r.Address {
@@ -183,12 +188,4 @@ func (n *Node) evict(s raft.Server) error {
 	}
 	n.log.Warn("removing a member that lost its place", "peer", s.ID, "addr", s.Address)
 	return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
-}
-
-// Remove takes a member out of the configuration; only the leader can.
-func (n *Node) Remove(ctx context.Context, nodeID string) error {
-	if err := n.surelyNot(ctx); err != nil {
-		return err
-	}
-	return n.await(ctx, func() error { return n.raft.RemoveServer(raft.ServerID(nodeID), 0, joinTimeout).Error() })
 }

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,21 @@ func (n *Node) servers() []raft.Server {
 		return nil
 	}
 	return f.Configuration().Servers
+}
+
+// whereabouts is servers with the addresses at which they were heard from
+// lately. Raft so finds members that moved all at once, when none can lead and
+// change the configuration; that the right node answers is checked when dialing.
+func (n *Node) whereabouts() []raft.Server {
+	list := slices.Clone(n.servers()) // Raft's own
+	for _, p := range n.peers.recent(n.cfg.Timing.PeerForget) {
+		for i := range list {
+			if string(list[i].ID) == p.ID && p.Address != "" {
+				list[i].Address = raft.ServerAddress(p.Address)
+			}
+		}
+	}
+	return list
 }
 
 func (n *Node) voters() []string {
@@ -75,6 +91,8 @@ func (n *Node) Status() Status {
 	switch {
 	case n.stopped.Load():
 		s.State = "stopped"
+	case n.Removed():
+		s.State = "removed"
 	case len(s.Members) == 0:
 		s.State = "forming"
 	default:

@@ -53,6 +53,13 @@ type Node struct {
 	clusterID  atomic.Pointer[string]
 	pledges    *pledgeBook
 	peers      *peerTable
+	told       atomic.Pointer[[]string] // further addresses to ask: JoinVia
+	look       actor.Signal             // the formation loop should go on now
+	pilot      atomic.Pointer[pilot]    // nil = does not lead
+	draining   atomic.Bool
+	doubt      atomic.Bool // somebody said that this node was removed
+	removed    atomic.Bool
+	onRemoved  atomic.Pointer[func()]
 	fatalOnce  sync.Once
 	loops      []*actor.Loop // in the order in which they are stopped
 	stopOnce   sync.Once
@@ -70,7 +77,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal()}
+	n := &Node{cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal(), look: actor.NewSignal()}
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.closeAll())
 	}
@@ -174,6 +181,7 @@ func (n *Node) startActors(hadState bool) {
 		actor.Go(func(ctx context.Context) { n.runHeartbeat(ctx, hadState) }),
 		actor.Go(n.runMaintenance),
 		actor.Go(n.runCertificates),
+		actor.Go(n.runAutopilot),
 		actor.Go(func(ctx context.Context) { n.store.disk.run(ctx, n.cfg.Timing.DiskHang, n.fatal) }),
 	}
 }

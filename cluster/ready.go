@@ -8,8 +8,8 @@ import (
 // Ready tells whether this node can serve reads: it has been caught up with a
 // leader once since its start, or it restored state and waited in vain for a
 // leader (Timing.ReadyWithoutLeader). It never turns false again; Fresh tells
-// about now.
-func (n *Node) Ready() bool { return n.ready.Load() }
+// about now. A removed node is not ready any more.
+func (n *Node) Ready() bool { return n.ready.Load() && !n.Removed() }
 
 // WaitReady returns when the node is ready, or the context's error.
 func (n *Node) WaitReady(ctx context.Context) error {

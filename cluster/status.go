@@ -25,7 +25,7 @@ type Status struct {
 	ClusterID string `json:"cluster_id"` // same on every node; empty before there is a cluster
 	Version   string `json:"version"`
 	Address   string `json:"address"`
-	State     string `json:"state"` // forming, follower, candidate, leader, stopped
+	State     string `json:"state"` // forming, follower, candidate, leader, removed, stopped
 	Ready     bool   `json:"ready"`
 	Leader    string `json:"leader"` // node id; empty = none known
 	Term      uint64 `json:"term"`

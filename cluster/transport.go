@@ -1,13 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// serialTransport is Raft's network transport with three corrections.
+// serialTransport is Raft's network transport with four corrections.
 //
 // Heartbeats go to Raft's main loop like every other message.
 // NetworkTransport's shortcut handles them on its own goroutine, where one with
@@ -17,12 +18,15 @@ import (
 //
 // Peers are told the plain address, not the one made for namedAddresses.
 //
+// A node that was removed from its cluster asks nobody for votes.
+//
 // Pipelines end. Raft waits in AppendEntries without a limit; when the reader
 // of the answers is gone (leadership lost, shutdown) it waits for ever, and
 // Shutdown waits for it.
 type serialTransport struct {
 	*raft.NetworkTransport
 	timeout time.Duration
+	mute    func() bool
 
 	// open is under a mutex: replication goroutines add and remove themselves,
 	// and stopPipelines has to see all of them at once.
@@ -30,8 +34,8 @@ type serialTransport struct {
 	open map[*boundedPipeline]struct{}
 }
 
-func newSerialTransport(t *raft.NetworkTransport, timeout time.Duration) *serialTransport {
-	return &serialTransport{NetworkTransport: t, timeout: timeout, open: map[*boundedPipeline]struct{}{}}
+func newSerialTransport(mute func() bool, t *raft.NetworkTransport, timeout time.Duration) *serialTransport {
+	return &serialTransport{NetworkTransport: t, timeout: timeout, mute: mute, open: map[*boundedPipeline]struct{}{}}
 }
 
 // SetHeartbeatHandler takes no shortcut.
@@ -40,6 +44,24 @@ func (*serialTransport) SetHeartbeatHandler(func(raft.RPC)) {}
 // EncodePeer gives the plain address.
 func (*serialTransport) EncodePeer(_ raft.ServerID, addr raft.ServerAddress) []byte {
 	return []byte(addr)
+}
+
+var errRemoved = errors.New("cluster: this node was removed from its cluster")
+
+// RequestVote asks for a vote.
+func (t *serialTransport) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest, resp *raft.RequestVoteResponse) error {
+	if t.mute() {
+		return errRemoved
+	}
+	return t.NetworkTransport.RequestVote(id, addr, args, resp)
+}
+
+// RequestPreVote asks whether a vote would be given.
+func (t *serialTransport) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	if t.mute() {
+		return errRemoved
+	}
+	return t.NetworkTransport.RequestPreVote(id, addr, args, resp)
 }
 
 // AppendEntriesPipeline opens a pipeline that ends.

@@ -57,8 +57,13 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 		return
 	}
 	found := s.table.Lookup(ctx.Method(), ctx.URI().PathOriginal(), m)
-	if !found || !m.Row.OwnHead {
+	retired := s.retired.Load() && (!found || m.Row.Tag != tagSystem)
+	if !found || !m.Row.OwnHead || retired {
 		s.common.apply(ctx)
+	}
+	if retired {
+		writeError(ctx, route.Unavailable(msgRemoved, 30))
+		return
 	}
 	if !found {
 		s.unmatched(ctx, m)
@@ -102,8 +107,20 @@ func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
 		return s.write(ctx, req)
 	case route.Local:
 		return s.local(ctx, m, req)
+	case route.Operation:
+		return s.operation(ctx, m, req)
 	}
 	return s.read(ctx, m, req)
+}
+
+// operation serves a row that acts on the cluster.
+func (s *Server) operation(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	wait, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
+	defer cancel()
+	if err := s.reader.catchUp(wait); err != nil || !s.fsm.State().Born() {
+		return route.ErrorResponse(route.Unavailable("No leader could be reached; nothing was done.", 1))
+	}
+	return s.local(ctx, m, req)
 }
 
 // local serves a row that concerns this node only.

@@ -28,7 +28,7 @@ func newAPIDocs() *apiDocs {
 // rows serve the description; render must have been called before the first request.
 func (d *apiDocs) rows() []route.Row {
 	row := func(path, id string, f func(*fasthttp.RequestCtx, *route.Match)) route.Row {
-		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: "System", Kind: route.Local, Hidden: true, Handler: route.Raw(f, nil, nil)}
+		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: tagSystem, Kind: route.Local, Hidden: true, Handler: route.Raw(f, nil, nil)}
 	}
 	return []route.Row{
 		row("/api/v1/swagger.json", "swagger_json", func(ctx *fasthttp.RequestCtx, _ *route.Match) {

@@ -46,6 +46,7 @@ type Server struct {
 	streams      context.Context
 	closeStreams context.CancelFunc
 
+	retired  atomic.Bool // the node was removed from its cluster: see retire
 	inFlight atomic.Int64
 	draining atomic.Bool // answers close their connections
 	matches  sync.Pool   // of *route.Match, so that a lookup does not allocate

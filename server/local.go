@@ -7,10 +7,13 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
+// tagSystem marks the rows that are about the node itself; also a node that was removed from its cluster answers them.
+const tagSystem = "System"
+
 // localRows are the endpoints about this node: health and version on the API port (ADMIN §13), and files that browsers ask for.
 func (n *Node) localRows() []route.Row {
 	row := func(path, id string, h route.Handler) route.Row {
-		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: "System", Kind: route.Local, Hidden: true, Handler: h}
+		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: tagSystem, Kind: route.Local, Hidden: true, Handler: h}
 	}
 	return []route.Row{
 		row("/health", "health", route.Func(n.health)),

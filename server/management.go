@@ -66,6 +66,7 @@ func (m *management) routes() http.Handler {
 	mux.HandleFunc("GET /livez", m.livez)
 	mux.HandleFunc("GET /readyz", m.readyz)
 	mux.HandleFunc("GET /status", m.status)
+	mux.HandleFunc("POST /join", m.join)
 	mux.HandleFunc("GET /metrics", m.metrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -96,6 +97,7 @@ func (m *management) readiness() []struct {
 		{"caught-up", running && n.cluster.Ready()},
 		{"restored", !n.awaitsRestore()},
 		{"not-stopping", !n.stopping.Load()},
+		{"member", running && !n.cluster.Removed()},
 	}
 }
 

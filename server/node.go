@@ -102,6 +102,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	n.progress.OnTold(n.streams.Wake)
 	n.founder = actor.Go(n.found)
 	n.levels = actor.Go(n.raiseLevels)
+	n.cluster.OnRemoved(n.retire)
 	if err := n.server.listen(); err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (n *Node) clusterConfig() cluster.Config {
 	return cluster.Config{
 		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
-		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: st.BootstrapExpect, Join: st.Join, NonVoter: st.ReadReplica, Secret: st.ClusterSecret,
+		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: cmp.Or(st.BootstrapExpect, -1), Join: st.Join, NonVoter: st.NonVoter, Secret: st.ClusterSecret,
 		ClusterName: st.ClusterName, TLS: cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey},
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
@@ -138,7 +139,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.localRows(), n.backupRows(), n.restoreRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.localRows(), n.backupRows(), n.restoreRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -274,6 +275,9 @@ func (n *Node) Stop(ctx context.Context) error {
 func (n *Node) stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	var errs []error
+	if n.cluster != nil {
+		n.cluster.Drain()
+	}
 	n.leaveBalancers(ctx)
 	n.giveAwayLeadership(ctx)
 	if n.founder != nil {

@@ -19,11 +19,13 @@ const (
 	Identity
 	// Local concerns this node only: health, documentation, version.
 	Local
+	// Operation acts on the cluster itself and not on the state. The caller is judged by state that reflects every acknowledged write.
+	Operation
 )
 
 // String names the kind as the API description and the metrics do.
 func (k Kind) String() string {
-	return [...]string{"read", "write", "identity", "local"}[k]
+	return [...]string{"read", "write", "identity", "local", "operation"}[k]
 }
 
 // Auth is who may call a row at all; Permission then looks at what they may touch.

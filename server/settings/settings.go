@@ -26,9 +26,9 @@ type Settings struct {
 	AdvertiseAPI     string   `flag:"advertise-api" usage:"address of the API as other nodes and people reach it"`
 	AdvertiseCluster string   `flag:"advertise-cluster" usage:"address of the cluster port as other nodes reach it"`
 	AdvertiseGossip  string   `flag:"advertise-gossip" usage:"address of the gossip port as other nodes reach it"`
-	BootstrapExpect  int      `flag:"bootstrap-expect" default:"1" usage:"number of fresh nodes that form a new cluster; means nothing once there is one"`
+	BootstrapExpect  int      `flag:"bootstrap-expect" default:"1" usage:"number of fresh nodes that form a new cluster; 0: form none, wait to be told where to join; means nothing once there is one"`
 	Join             []string `flag:"join" usage:"cluster addresses of other nodes; a name may stand for several"`
-	ReadReplica      bool     `flag:"read-replica" usage:"join without a vote"`
+	NonVoter         bool     `flag:"non-voter" usage:"be a read replica: join without a vote and never get one"`
 	ClusterSecret    string   `flag:"cluster-secret" secret:"true" usage:"shared secret of all nodes; it or certificates are required beyond loopback"`
 	ClusterName      string   `flag:"cluster-name" default:"flagraft" usage:"name of the cluster, in the certificates of its nodes"`
 	ClusterCA        string   `flag:"cluster-ca" usage:"PEM file of the authorities whose nodes belong to the cluster; with the next two: TLS on the cluster port"`

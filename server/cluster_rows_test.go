@@ -1,0 +1,78 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+const clusterPath = "/api/flagraft/v1/cluster/"
+
+func TestClusterIsForSuperusers(t *testing.T) {
+	n := servertest.Start(t)
+	admin := n.Admin(t)
+	s := admin.Object("GET", clusterPath, nil, 200)
+	require.Equal(t, true, s["from_leader"])
+	require.Len(t, s["members"], 1)
+	id := s["leader"].(string)
+	require.Equal(t, id, admin.Object("GET", clusterPath+"members/"+id+"/", nil, 200)["id"])
+	require.Equal(t, http.StatusNotFound, admin.Do("GET", clusterPath+"members/nobody/", nil).Status)
+	require.Equal(t, http.StatusConflict, admin.Do("DELETE", clusterPath+"members/"+id+"/", nil).Status, "the only member")
+	require.Equal(t, http.StatusConflict, admin.Do("POST", clusterPath+"transfer/", nil).Status)
+	other := n.Client(t).Object("POST", "/api/v1/auth/users/", map[string]any{
+		"email": "other@example.com", "first_name": "O", "last_name": "T", "password": servertest.AdminPassword}, 201)
+	plain := n.Client(t).With("Authorization", "Token "+other["key"].(string))
+	for _, do := range [][2]string{{"GET", ""}, {"GET", "members/"}, {"DELETE", "members/" + id + "/"}, {"POST", "transfer/"}} {
+		require.Equal(t, http.StatusForbidden, plain.Do(do[0], clusterPath+do[1], nil).Status)
+	}
+}
+
+func TestRemovedNodeSaysWhyAndLeadershipIsHandedOver(t *testing.T) {
+	nodes := servertest.Cluster(t, 3)
+	admin := nodes[1].Admin(t)
+	before := admin.Object("GET", clusterPath, nil, 200)["leader"].(string)
+	after := admin.Object("POST", clusterPath+"transfer/", nil, 200)["leader"]
+	require.NotEqual(t, before, after)
+
+	env := admin.Object("GET", clusterPath, nil, 200)
+	require.Len(t, env["members"], 3)
+	require.Equal(t, http.StatusNoContent, admin.Do("DELETE", clusterPath+"members/"+before+"/", nil).Status)
+	gone := nodes[0] // it led before
+	require.Eventually(t, func() bool { return !gone.Ready() }, 20*time.Second, 10*time.Millisecond)
+	for _, path := range []string{"/api/v1/flags/", "/api/v1/projects/", clusterPath, "/nowhere/"} {
+		a := gone.Client(t).Do("GET", path, nil)
+		require.Equal(t, http.StatusServiceUnavailable, a.Status)
+		require.Contains(t, a.Raw, "removed from its cluster")
+		require.NotEmpty(t, a.Header.Get("Retry-After"))
+	}
+	require.Equal(t, http.StatusOK, gone.Client(t).Do("GET", "/version/", nil).Status)
+	require.Len(t, admin.Object("GET", clusterPath, nil, 200)["members"], 2)
+	admin.Object("POST", "/api/v1/organisations/", map[string]any{"name": "written by two"}, 201)
+}
+
+func TestFreshNodeIsToldOnItsManagementPort(t *testing.T) {
+	first := servertest.Start(t)
+	fresh := servertest.Launch(t, func(st *settings.Settings) { st.BootstrapExpect = 0 })
+	tell := func(contentType, body string) int {
+		resp, err := http.Post("http://"+fresh.ManagementAddr()+"/join", contentType, bytes.NewBufferString(body))
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	require.Equal(t, http.StatusUnsupportedMediaType, tell("text/plain", "{}"))
+	for _, bad := range []string{"", "{", "{}", `{"addresses":[]}`, `{"addresses":"x"}`} {
+		require.Equal(t, http.StatusBadRequest, tell("application/json", bad))
+	}
+	body, err := json.Marshal(map[string][]string{"addresses": {first.ClusterAddr()}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusAccepted, tell("application/json", string(body)))
+	require.Eventually(t, fresh.Ready, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, http.StatusConflict, tell("application/json", string(body)))
+}
