@@ -37,7 +37,9 @@ func (n *Node) Remove(ctx context.Context, nodeID string) error {
 func onLeader[Out any](ctx context.Context, n *Node, kind uint8, in any) (Out, error) {
 	for {
 		out, err := ask[Out](in, func(payload []byte) ([]byte, error) { return n.callLeader(ctx, kind, payload) })
-		if !errors.Is(err, ErrNotLeader) || !pause(ctx, 20*time.Millisecond) {
+		// ErrUnavailable: nothing was executed, most likely since the leader just died.
+		again := errors.Is(err, ErrNotLeader) || errors.Is(err, ErrUnavailable)
+		if !again || n.stopped.Load() || !pause(ctx, 20*time.Millisecond) {
 			return out, err
 		}
 	}

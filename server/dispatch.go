@@ -117,8 +117,10 @@ func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
 func (s *Server) operation(ctx context.Context, m *route.Match, req *route.Request) route.Response {
 	wait, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
 	defer cancel()
-	if err := s.reader.catchUp(wait); err != nil || !s.fsm.State().Born() {
-		return route.ErrorResponse(route.Unavailable("No leader could be reached; nothing was done.", 1))
+	for s.reader.catchUp(wait) != nil || !s.fsm.State().Born() {
+		if !s.waitLeader(wait) {
+			return route.ErrorResponse(route.Unavailable("No leader could be reached; nothing was done.", 1))
+		}
 	}
 	return s.local(ctx, m, req)
 }
