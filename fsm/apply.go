@@ -52,6 +52,10 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 		return nil, f.applyLevel(body)
 	case KindRestore:
 		return f.applyRestore(index, body)
+	case KindHashMark:
+		return nil, f.applyMark(index, body)
+	case KindHashVerdict:
+		return nil, f.applyVerdict(body)
 	default:
 		return nil, fmt.Errorf("%w: unknown kind %d", ErrFormat, kind)
 	}

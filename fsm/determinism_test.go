@@ -130,6 +130,13 @@ func randomLog(t testing.TB, r *rand.Rand, n int) ([]*raft.Log, string) {
 			backup = backupBytes(t, f)
 		case i == n/2:
 			proposeRestore(t, p, RestorePart{ID: uuid.UUID{byte(r.IntN(256)), 1}, Force: true}, backup, clock())
+		case i > n/4 && r.IntN(15) == 0:
+			mark, _, err := p.Propose(context.Background(), newMarkEntry())
+			require.NoError(t, err)
+			hash, known := f.Mark(mark)
+			require.True(t, known)
+			_, _, err = p.Propose(context.Background(), newVerdictEntry(HashVerdict{Mark: mark, Hash: hash, Agreed: 3}))
+			require.NoError(t, err)
 		case i > 0 && r.IntN(3) == 0:
 			batch := identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte("n1"), Sequence: uint64(1 + r.IntN(n)), Ops: 3},
 				randomOps(r, 3))

@@ -15,11 +15,13 @@ const (
 	KindIdentityBatch Kind = 3
 	KindUsageBatch    Kind = 4
 	KindFormatLevel   Kind = 5 // from level 2 on, and with the new level in its header
+	KindHashMark      Kind = 6 // from level 2 on
 	KindRestore       Kind = 7 // from level 2 on
+	KindHashVerdict   Kind = 8 // from level 2 on
 )
 
 // kinds is the registry of entry kinds; the determinism test covers each.
-var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel, KindRestore}
+var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel, KindHashMark, KindRestore, KindHashVerdict}
 
 // ErrFormat is the error for an entry this binary cannot read: damaged, or
 // written by a newer one.

@@ -35,7 +35,12 @@ type FSM struct {
 
 	published atomic.Pointer[State]
 	applied   Watermark
-	views     *Views
+	marked    atomic.Pointer[hashMarks]
+	verdict   atomic.Pointer[HashVerdict]
+	diverged  func(error) // set before the first entry
+
+	mismatches atomic.Uint64
+	views      *Views
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -124,6 +129,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	}
 	f.applying.Lock()
 	defer f.applying.Unlock()
+	f.marked.Store(nil)
 	f.db, f.ids, f.current, f.staged = restored.db, restored.identities, *restored, nil
 	f.publish()
 	f.roots.reset(f.published.Load())

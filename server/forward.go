@@ -27,6 +27,7 @@ const (
 	callRequest    uint8 = 1  // an HTTP request of kind write
 	callIdentities uint8 = 2  // a batch of identity operations
 	callUsage      uint8 = 3  // an entry of usage counters
+	callStateHash  uint8 = 10 // the state hash at a mark in the log; see hash_check.go
 	callRestore    uint8 = 20 // a part of a backup to restore
 )
 

@@ -99,6 +99,7 @@ func (n *Node) sendUsage(ctx context.Context, entry []byte) error {
 // handleCalls registers the leader's side of the internal calls.
 func (n *Node) handleCalls() {
 	n.cluster.Handle(callRequest, n.server.serveWrite)
+	n.cluster.Handle(callStateHash, n.serveHash)
 	n.cluster.Handle(callIdentities, func(ctx context.Context, _ string, batch []byte) ([]byte, error) {
 		return n.batcher.Submit(ctx, batch)
 	})
@@ -112,6 +113,7 @@ func (n *Node) handleCalls() {
 // led reacts to gaining (term > 0) and losing leadership.
 func (n *Node) led(term uint64) {
 	n.scheduler.Lead(term != 0)
+	n.checker.Lead(term != 0)
 	if term != 0 {
 		n.writer.Gained()
 		n.founding.Raise()

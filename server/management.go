@@ -164,5 +164,6 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_traits_unpersisted_total", func() float64 { return float64(n.sdk.Unpersisted()) })
 	gauge("flagraft_new_identities_refused_total", func() float64 { return float64(n.identities.Refused()) })
 	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
+	n.observeHashChecks(gauge)
 	m.set.Store(set)
 }

@@ -37,6 +37,11 @@ type Node struct {
 	build    Build
 	// Timing overrides the cluster's timers; tests use shorter ones.
 	Timing cluster.Timing
+	// HashChecks overrides how often state hashes are compared; tests do it more often.
+	HashChecks fsm.HashCheckPolicy
+	// OnFatal, if set, is called instead of ending the process when this node must not go on: a damaged or hung disk, or a state that is not
+	// the majority's. Whoever sets it stops the node.
+	OnFatal func(error)
 	// Clock is the wall clock; fault tests step it.
 	Clock func() time.Time
 
@@ -50,6 +55,7 @@ type Node struct {
 	usage      *fsm.UsageCounter
 	streams    *sdk.Streams
 	scheduler  *fsm.Scheduler
+	checker    *fsm.HashChecker
 	api        *admin.API
 	sdk        *sdk.SDK
 	server     *Server
@@ -69,8 +75,10 @@ type Node struct {
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
-	return &Node{Clock: time.Now, settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
+	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
+	n.fsm.OnDiverged(n.fatal)
+	return n
 }
 
 // Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
@@ -120,7 +128,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		ClusterName: st.ClusterName, TLS: cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey},
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
-		Logger:    n.log, Timing: n.Timing,
+		Logger:    n.log, Timing: n.Timing, OnFatal: n.fatal,
 	}
 }
 
@@ -130,6 +138,7 @@ func (n *Node) startActors() {
 	n.writer = fsm.NewWriter(n.fsm, p, n.Clock, n.log)
 	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
+	n.checker = fsm.NewHashChecker(n.fsm, p, n.askHashes, n.HashChecks, n.log)
 	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.newIdentities, n.log)
 	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), n.Clock, n.sendUsage, n.log)
 	n.streams = sdk.NewStreams(sdk.StreamsConfig{Views: n.views, Everywhere: n.progress.Everywhere, Alone: n.progress.Alone, Max: n.settings.MaxStreams})
@@ -250,6 +259,9 @@ func (n *Node) Update(ctx context.Context, run func(*fsm.Tx) error) error {
 // IsLeader reports whether this node leads.
 func (n *Node) IsLeader() bool { return n.cluster.IsLeader() }
 
+// Machine is the state machine itself, for tests.
+func (n *Node) Machine() *fsm.FSM { return n.fsm }
+
 // State is the newest applied state.
 func (n *Node) State() *fsm.State { return n.fsm.State() }
 
@@ -304,6 +316,7 @@ func (n *Node) stopActors() {
 	if n.usage != nil {
 		n.usage.Stop()
 		n.identities.Stop()
+		n.checker.Stop()
 		n.scheduler.Stop()
 		n.writer.Stop()
 		n.batcher.Stop()

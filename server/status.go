@@ -39,6 +39,8 @@ type nodeStatus struct {
 	StateHashIndex uint64    `json:"state_hash_index"`
 	StateTime      time.Time `json:"state_time"`
 	Environments   int       `json:"environments"`
+	// HashCheck is the last time the nodes compared their state hashes.
+	HashCheck hashCheckStatus `json:"hash_check"`
 
 	Peers   []cluster.Member `json:"peers"` // every member, this node included
 	Storage cluster.Storage  `json:"storage"`
@@ -53,7 +55,7 @@ func (n *Node) status() nodeStatus {
 		State: c.State, IsLeader: n.cluster.IsLeader(), Leader: c.Leader, Term: c.Term,
 		LastContact: c.LastContact, AgeMS: n.reads().Age().Milliseconds(),
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,
-		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(),
+		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(),
 		Peers: c.Members, Storage: c.Storage,
 	}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })

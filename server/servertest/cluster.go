@@ -8,16 +8,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/server"
 	"github.com/flagraft/flagraft/server/settings"
 )
 
 // Cluster starts several nodes that form a cluster, and returns them with the leader first. All are ready.
 func Cluster(t testing.TB, size int, change ...func(*settings.Settings)) []*Node {
 	t.Helper()
+	return ClusterOf(t, size, nil, change...)
+}
+
+// ClusterOf is Cluster with a function that sets up each node before it starts.
+func ClusterOf(t testing.TB, size int, setUp func(*server.Node), change ...func(*settings.Settings)) []*Node {
+	t.Helper()
 	addrs := freeAddrs(t, size)
 	nodes := make([]*Node, size)
 	for i := range nodes {
-		nodes[i] = launch(t, calmTiming(), append([]func(*settings.Settings){func(st *settings.Settings) {
+		nodes[i] = launch(t, calmTiming(), setUp, append([]func(*settings.Settings){func(st *settings.Settings) {
 			st.ClusterAddr, st.Join, st.BootstrapExpect, st.ClusterSecret = addrs[i], addrs, size, "secret"
 		}}, change...)...)
 	}

@@ -62,13 +62,16 @@ func calmTiming() cluster.Timing {
 // Launch is Start without waiting.
 func Launch(t testing.TB, change ...func(*settings.Settings)) *Node {
 	t.Helper()
-	return launch(t, FastTiming(), change...)
+	return launch(t, FastTiming(), nil, change...)
 }
 
-func launch(t testing.TB, timing cluster.Timing, change ...func(*settings.Settings)) *Node {
+func launch(t testing.TB, timing cluster.Timing, setUp func(*server.Node), change ...func(*settings.Settings)) *Node {
 	t.Helper()
 	var used *settings.Settings
 	n := prepare(t, timing, logger(), append(slices.Clone(change), func(st *settings.Settings) { used = st })...)
+	if setUp != nil {
+		setUp(n)
+	}
 	bringUp(t, n)
 	return &Node{Node: n, Base: "http://" + n.APIAddr(), settings: used, timing: timing}
 }
@@ -78,7 +81,7 @@ func (n *Node) Relauncher(t testing.TB) func() *Node {
 	t.Helper()
 	again := *n.settings
 	again.ClusterAddr = n.ClusterAddr()
-	return func() *Node { return launch(t, n.timing, func(st *settings.Settings) { *st = again }) }
+	return func() *Node { return launch(t, n.timing, nil, func(st *settings.Settings) { *st = again }) }
 }
 
 // LaunchLogged is Launch with a log of the test's own.
