@@ -119,6 +119,11 @@ func (n *Node) openStorage() error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(dir, 0o700); err != nil { // somebody else's, as with some volumes: then it is theirs to close
+			n.log.Warn("others may look into the data directory", "dir", dir, "error", err)
+		}
+	}
 	lock, err := lockDataDir(dir)
 	if err != nil {
 		return err

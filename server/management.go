@@ -69,7 +69,7 @@ func (m *management) routes() http.Handler {
 	mux.HandleFunc("POST /join", m.join)
 	mux.HandleFunc("GET /metrics", m.metrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	// Not the command line: there may be secrets in it.
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

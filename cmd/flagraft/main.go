@@ -10,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flagraft/flagraft/server"
+	"github.com/flagraft/flagraft/server/settings"
 )
 
 // version and commit are set by the linker; without it the build information counts.
 var version, commit string
 
 func main() {
+	hideSecrets(append(settings.SecretFlags(), "token"))
 	root := &cobra.Command{
 		Use:           "flagraft",
 		Short:         "Feature flags with Flagsmith's API, without a database",

@@ -36,6 +36,7 @@ func newServeCommand() *cobra.Command {
 
 // serve runs a node until the process is told to stop; a second signal ends it at once.
 func serve(ctx context.Context, st *settings.Settings) error {
+	keepFilesPrivate()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := newLogger(st)

@@ -12,7 +12,8 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n" +
 		"Each setting is a flag of `flagraft serve`, an environment variable, and a key of the YAML file named by `--config` (the flag's name). A flag\n" +
-		"beats the variable, which beats the file, which beats the default. Lists are separated by commas. This page is generated:\n" +
+		"beats the variable, which beats the file, which beats the default. Lists are separated by commas. A secret may also be\n" +
+		"in a file of its own: `--cluster-secret-file`, `FLAGRAFT_CLUSTER_SECRET_FILE`, and so on for each marked *secret*. This page is generated:\n" +
 		"`go run ./cmd/flagraft settings > docs/settings.md`.\n\n" +
 		"| flag | variable | default | what |\n|---|---|---|---|\n")
 	Defaults().each(func(f setting) {
@@ -23,6 +24,9 @@ func Markdown() string {
 		usage := f.usage
 		if len(f.choices) > 0 && !strings.Contains(usage, f.choices[0]) {
 			usage += " (" + strings.Join(f.choices, ", ") + ")"
+		}
+		if f.secret {
+			usage += " (*secret*)"
 		}
 		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s |\n", f.name, f.env, def, usage)
 	})

@@ -37,6 +37,9 @@ func Register(flags *pflag.FlagSet) *Loader {
 		case *[]string:
 			flags.StringSliceVar(p, f.name, *p, usage)
 		}
+		if f.secret {
+			flags.String(f.name+fileSuffix, "", "file that holds --"+f.name+" ("+f.env+"_FILE)")
+		}
 	})
 	return l
 }
@@ -50,6 +53,11 @@ func (l *Loader) Load() (*Settings, error) {
 	var faults []error
 	l.settings.each(func(f setting) {
 		text, from, ok := l.lookup(f, file)
+		if f.secret {
+			if err := l.readSecret(f, file, ok || l.flags.Changed(f.name)); err != nil {
+				faults = append(faults, err)
+			}
+		}
 		if ok {
 			if err := f.set(text); err != nil {
 				faults = append(faults, fmt.Errorf("%s: %w", from, err))
@@ -86,6 +94,45 @@ func (l *Loader) lookup(f setting, file map[string]any) (text, from string, ok b
 		return strings.Join(parts, ","), l.settings.Config + ": " + f.name, true
 	}
 	return fmt.Sprint(v), l.settings.Config + ": " + f.name, true
+}
+
+// fileSuffix makes the name of the setting that names the file of a secret.
+const fileSuffix = "-file"
+
+// readSecret takes a secret from the file that is named for it, without the line break at its end. Errors never show what is in it.
+func (l *Loader) readSecret(f setting, file map[string]any, given bool) error {
+	named := setting{name: f.name + fileSuffix, env: f.env + "_FILE"}
+	path, from, ok := l.lookup(named, file)
+	if l.flags.Changed(named.name) {
+		path, from, ok = l.flags.Lookup(named.name).Value.String(), "--"+named.name, true
+	}
+	delete(file, named.name)
+	if !ok || path == "" {
+		return nil
+	}
+	if given {
+		return fmt.Errorf("%s and %s are both given: use one", f.name, named.name)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	text := strings.TrimRight(string(raw), "\r\n")
+	if text == "" {
+		return fmt.Errorf("%s: %s is empty", from, path)
+	}
+	return f.set(text)
+}
+
+// SecretFlags are the flags whose values nobody else should see.
+func SecretFlags() []string {
+	var names []string
+	Defaults().each(func(f setting) {
+		if f.secret {
+			names = append(names, f.name)
+		}
+	})
+	return names
 }
 
 // file reads the configuration file, if one is named.

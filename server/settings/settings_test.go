@@ -47,6 +47,33 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 	}
 }
 
+func TestSecretsFromFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	t.Setenv("FLAGRAFT_ADMIN_PASSWORD_FILE", write("p", "from a file\n"))
+	config := write("c.yaml", "e2e-token-file: "+write("t", "token")+"\n")
+	s, err := load(t, "--config", config, "--cluster-secret-file", write("s", " spaces stay \r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "from a file", s.AdminPassword)
+	require.Equal(t, " spaces stay ", s.ClusterSecret)
+	require.Equal(t, "token", s.E2EToken)
+	require.NotContains(t, s.Attributes(), "from a file")
+
+	for want, args := range map[string][]string{
+		"both given": {"--cluster-secret", "x", "--cluster-secret-file", write("s", "y")},
+		"no such":    {"--cluster-secret-file", filepath.Join(dir, "nowhere")},
+		"is empty":   {"--cluster-secret-file", write("e", "\n")},
+	} {
+		_, err := load(t, args...)
+		require.ErrorContains(t, err, want)
+	}
+	require.ElementsMatch(t, []string{"cluster-secret", "admin-password", "e2e-token"}, SecretFlags()[:3])
+}
+
 func TestSecretsAreNotLogged(t *testing.T) {
 	s, err := load(t, "--cluster-secret", "hush", "--admin-password", "hush")
 	require.NoError(t, err)
