@@ -44,6 +44,7 @@ func (n *Node) startRaft() error {
 	n.store.origin.Store(&origin{
 		leading: func() bool { return r.State() == raft.Leader },
 		commit:  r.CommitIndex,
+		alone:   func() bool { return len(n.voters()) < 2 },
 	})
 	return nil
 }

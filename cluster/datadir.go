@@ -62,7 +62,7 @@ func readIdentity(path string) (identity, error) {
 		return id, err
 	}
 	if err := json.Unmarshal(raw, &id); err != nil || id.NodeID == "" || id.Check != id.sum() {
-		return id, fmt.Errorf("%w: %s", ErrCorrupt, path)
+		return id, fmt.Errorf("%w: %s is damaged", ErrCorrupt, path)
 	}
 	return id, nil
 }

@@ -24,6 +24,13 @@ var (
 	ErrCorrupt = errors.New("cluster: corrupt data")
 	// ErrDiskHung: a write to the log store did not return in time. The node stops.
 	ErrDiskHung = errors.New("cluster: the disk does not answer")
+	// ErrDiskFailed: a write to the log store failed, and not for want of space.
+	// The node stops, since after a failed sync nobody knows what the disk holds.
+	ErrDiskFailed = errors.New("cluster: a write to the disk failed")
+	// ErrReadOnly: the entry was surely not committed, for want of disk space on
+	// the leader and on every node that could lead, or on a majority. Reads go on,
+	// and writes come back by themselves when space is freed.
+	ErrReadOnly error = &Error{Code: "read_only", Text: "read-only: too little disk space"}
 	// ErrTooLarge: a payload is bigger than a frame may be. Nothing was sent.
 	ErrTooLarge = errors.New("cluster: message too large")
 	// ErrStopped: the node is stopping or stopped; nothing was sent.
@@ -44,6 +51,12 @@ func (e *Error) Error() string {
 	return e.Code + ": " + e.Text
 }
 
+// Is makes errors with the same code equal, on whatever node they were made.
+func (e *Error) Is(target error) bool {
+	other, ok := target.(*Error)
+	return ok && e.Code != "" && e.Code == other.Code
+}
+
 // proposeError gives one of raft's apply errors its class. What is not known
 // to be "surely not committed" is unknown.
 func proposeError(err error) error {
@@ -54,6 +67,8 @@ func proposeError(err error) error {
 		errors.Is(err, raft.ErrLeadershipTransferInProgress),
 		errors.Is(err, raft.ErrEnqueueTimeout):
 		return fmt.Errorf("%w: %w", ErrNotLeader, err)
+	case errors.Is(err, errDiskFull): // of the leader: the entry went nowhere
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	default:
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -86,13 +87,13 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 
 func (n *Node) start(ctx context.Context) error {
 	if err := n.openStorage(); err != nil {
-		return err
+		return n.advise(err)
 	}
 	began := time.Now()
 	n.machine = newMachine(n.cfg.FSM, n.cfg.FSMIndex)
 	n.snaps.opened = n.machine.restored.Store
 	if err := n.machine.recover(ctx, n.snaps, n.store, n.cfg.OnReplay); err != nil {
-		return err
+		return n.advise(err)
 	}
 	hadState := n.machine.applied.Load() > 0 || n.snaps.size.Load() > 0
 	n.log.Info("state recovered", "node", n.id, "applied", n.machine.applied.Load(), "took", time.Since(began))
@@ -111,6 +112,15 @@ func (n *Node) start(ctx context.Context) error {
 	n.startActors(hadState)
 	n.mux.run(n.callee.serve)
 	return nil
+}
+
+// advise tells what to do about damage. Nothing was served, nothing told to others.
+func (n *Node) advise(err error) error {
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w (the node does not start on damaged data: check the disk, move %s away and start the node with --join; "+
+		"it comes back under a new id and gets everything from the others; a node that is alone restores a backup)", err, n.cfg.DataDir)
 }
 
 // openStorage locks the data directory and opens what is in it.
@@ -135,6 +145,12 @@ func (n *Node) openStorage() error {
 	}
 	n.id = id.NodeID
 	n.log = n.log.With("node", n.id[:min(8, len(n.id))])
+	if !id.LogMade {
+		// The log was never complete, so nothing was ever in it: the node ended while it made the file.
+		if err := os.Remove(filepath.Join(dir, logFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cluster: %w", err)
+		}
+	}
 	if n.store, err = openLogStore(dir, n.cfg.LogCacheBytes, n.fatal); err != nil {
 		return err
 	}
@@ -269,6 +285,9 @@ func (n *Node) closeAll() error {
 	n.gossip.shutdown()
 	if n.mux != nil {
 		n.mux.cancel() // running calls end
+	}
+	if n.store != nil {
+		n.store.stopWaiting()
 	}
 	if n.raft != nil {
 		down := n.raft.Shutdown()

@@ -206,7 +206,6 @@ func TestCorruptEntryIsNoticedAtStart(t *testing.T) {
 	m.crash()
 	flipLogByte(t, m.cfg.DataDir, at, "quick")
 	require.ErrorIs(t, m.tryStart(), ErrCorrupt)
-	require.ErrorIs(t, <-m.fatal, ErrCorrupt)
 }
 
 func TestLeadershipIsReported(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // Stopped is the data directory of a node that does not run, locked until Close.
@@ -101,7 +100,7 @@ func (s *Stopped) Survey() (Survey, error) {
 		string(keyRemoved):   func(v string) { out.Removed = v != "" },
 	} {
 		raw, err := s.store.Get([]byte(key))
-		if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if err != nil && !errors.Is(err, errKeyNotFound) {
 			return out, fmt.Errorf("cluster: read %s: %w", key, err)
 		}
 		set(string(raw))

@@ -8,25 +8,26 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
-	"go.etcd.io/bbolt"
 )
 
-// logStore is raft-boltdb with what it lacks: a checksum on every entry,
-// checked in flight and at rest; the commit index kept beside the entries; a
-// cache bounded in bytes; monotonic indexes; counters; and a sign of life for
+// logStore is Raft's log and its stable values on disk: a checksum on every
+// entry, checked in flight and at rest; the commit index kept beside the entries;
+// a cache bounded in bytes; monotonic indexes; counters; and a sign of life for
 // the watchdog.
 type logStore struct {
-	bolt  *raftboltdb.BoltStore
+	bolt  *boltFile
 	cache *entryCache
 
 	// origin answers for Raft, which is made after its store.
 	origin atomic.Pointer[origin]
-	// fatal receives ErrCorrupt; the node must stop.
+	// fatal receives ErrCorrupt and ErrDiskFailed; the node must stop.
 	fatal func(error)
 
 	disk     diskWatch
 	lastKept atomic.Uint64 // newest commit index that is on disk
+	vote     stagedVote
+	full     atomic.Int64  // when a write last found no space (Unix ns); 0: never
+	closing  chan struct{} // closed when the node stops: nothing waits for space any more
 	counters storageCounters
 }
 
@@ -34,6 +35,7 @@ type logStore struct {
 type origin struct {
 	leading func() bool
 	commit  func() uint64
+	alone   func() bool // no other node has a vote
 }
 
 type storageCounters struct {
@@ -51,34 +53,30 @@ const deleteChunk = 512
 const entryOverhead = 96
 
 func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, error) {
-	bolt, err := raftboltdb.New(raftboltdb.Options{
-		Path: filepath.Join(dir, logFileName),
-		BoltOptions: &bbolt.Options{
-			Timeout:        2 * time.Second,
-			NoFreelistSync: true, // the freelist grows with the log and would be written at every commit
-			FreelistType:   bbolt.FreelistMapType,
-		},
-	})
+	bolt, err := openBolt(filepath.Join(dir, logFileName))
 	if err != nil {
-		return nil, fmt.Errorf("cluster: open log store: %w", err)
+		return nil, err
 	}
-	s := &logStore{bolt: bolt, cache: newEntryCache(cacheBytes), fatal: fatal}
-	kept, err := bolt.GetUint64(keyCommit)
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.Close())
+	s := &logStore{bolt: bolt, cache: newEntryCache(cacheBytes), fatal: fatal, closing: make(chan struct{})}
+	kept, err := s.GetUint64(keyCommit)
+	if err != nil && !errors.Is(err, errKeyNotFound) {
+		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.close())
 	}
 	s.lastKept.Store(kept)
 	return s, nil
 }
 
-func (s *logStore) close() error { return s.bolt.Close() }
+func (s *logStore) close() error { return s.bolt.close() }
+
+// stopWaiting ends waits for space; nothing is stored after it. Call it once.
+func (s *logStore) stopWaiting() { close(s.closing) }
 
 // IsMonotonic makes Raft drop the whole log after it installed a snapshot, which
 // keeps a follower with a conflicting tail from being sent snapshots for ever.
 func (s *logStore) IsMonotonic() bool { return true }
 
-func (s *logStore) FirstIndex() (uint64, error) { return s.bolt.FirstIndex() }
-func (s *logStore) LastIndex() (uint64, error)  { return s.bolt.LastIndex() }
+func (s *logStore) FirstIndex() (uint64, error) { return s.bolt.sealed.Load().first, nil }
+func (s *logStore) LastIndex() (uint64, error)  { return s.bolt.sealed.Load().last, nil }
 
 // GetLog reads an entry and checks it.
 func (s *logStore) GetLog(index uint64, l *raft.Log) error {
@@ -87,7 +85,7 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 		return nil
 	}
 	s.counters.misses.Add(1)
-	if err := s.bolt.GetLog(index, l); err != nil {
+	if err := s.bolt.get(index, l); err != nil {
 		if !errors.Is(err, raft.ErrLogNotFound) {
 			err = s.corrupt(fmt.Errorf("%w: entry %d cannot be read: %w", ErrCorrupt, index, err))
 		}
@@ -118,10 +116,7 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	if err != nil {
 		return s.corrupt(err)
 	}
-	s.disk.begin()
-	err = s.bolt.StoreLogs(logs)
-	s.disk.end()
-	if err != nil {
+	if err := s.append(logs); err != nil {
 		return err
 	}
 	s.cache.put(logs)
@@ -133,6 +128,21 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	c.nanos.Add(uint64(time.Since(started)))
 	c.sinceSnapshot.Add(int64(bytes + entryOverhead*len(logs)))
 	return nil
+}
+
+// append writes entries. On a full disk the only voter waits for space; others
+// tell Raft, and a leader steps down, so that one with space can lead.
+func (s *logStore) append(logs []*raft.Log) error {
+	s.disk.begin()
+	defer s.disk.end()
+	for {
+		err := s.settle(s.bolt.append(logs))
+		from := s.origin.Load()
+		if !errors.Is(err, errDiskFull) || from == nil || !from.alone() {
+			return err
+		}
+		s.waitForSpace()
+	}
 }
 
 // stamp returns the newest commit index in the stamps and the size of the data.
@@ -166,11 +176,7 @@ func (s *logStore) stamp(logs []*raft.Log) (commit uint64, bytes int, err error)
 // not held up; anything else in one transaction, since a torn cut would leave a gap.
 func (s *logStore) DeleteRange(lo, hi uint64) error {
 	s.cache.delete(lo, hi)
-	first, err := s.bolt.FirstIndex()
-	if err != nil {
-		return err
-	}
-	if first >= lo {
+	if first := s.bolt.sealed.Load().first; first >= lo {
 		for lo = first; hi >= lo && hi-lo >= deleteChunk; lo += deleteChunk {
 			if err := s.deleteChunk(lo, lo+deleteChunk-1); err != nil {
 				return err
@@ -183,41 +189,7 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 func (s *logStore) deleteChunk(lo, hi uint64) error {
 	s.disk.begin()
 	defer s.disk.end()
-	return s.bolt.DeleteRange(lo, hi)
-}
-
-// Set stores a value of Raft's (or the node's) own.
-func (s *logStore) Set(key, value []byte) error {
-	s.counters.sets.Add(1)
-	s.disk.begin()
-	defer s.disk.end()
-	return s.bolt.Set(key, value)
-}
-
-// Get returns what Set stored, or an error whose text Raft knows ("not found").
-func (s *logStore) Get(key []byte) ([]byte, error) { return s.bolt.Get(key) }
-
-// SetUint64 stores a number (term, vote).
-func (s *logStore) SetUint64(key []byte, value uint64) error {
-	s.counters.sets.Add(1)
-	s.disk.begin()
-	defer s.disk.end()
-	return s.bolt.SetUint64(key, value)
-}
-
-// GetUint64 returns what SetUint64 stored.
-func (s *logStore) GetUint64(key []byte) (uint64, error) { return s.bolt.GetUint64(key) }
-
-// keepCommit writes the commit index when no entry carried it to disk yet.
-func (s *logStore) keepCommit(commit uint64) error {
-	if commit <= s.lastKept.Load() {
-		return nil
-	}
-	if err := s.SetUint64(keyCommit, commit); err != nil {
-		return err
-	}
-	atomicMax(&s.lastKept, commit)
-	return nil
+	return s.settle(s.bolt.deleteRange(lo, hi))
 }
 
 // stored is the counters as Status shows them.

@@ -17,7 +17,7 @@ func openTestStore(t *testing.T, cacheBytes int64) (*logStore, *[]error) {
 	s, err := openLogStore(t.TempDir(), cacheBytes, func(err error) { fatal = append(fatal, err) })
 	require.NoError(t, err)
 	t.Cleanup(func() { s.close() })
-	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 3 }})
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 3 }, alone: func() bool { return false }})
 	return s, &fatal
 }
 
@@ -34,17 +34,17 @@ func flipLogByte(t *testing.T, dir string, index uint64, within string) {
 	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
 	require.NoError(t, err)
 	defer db.Close()
+	flipEntry(t, db, index, within)
+}
+
+func flipEntry(t *testing.T, db *bbolt.DB, index uint64, within string) {
 	require.NoError(t, db.Update(func(tx *bbolt.Tx) error {
-		key := make([]byte, 8)
-		for i := range key {
-			key[i] = byte(index >> (56 - 8*i))
-		}
-		b := tx.Bucket([]byte("logs"))
-		value := bytes.Clone(b.Get(key))
+		b := tx.Bucket(bucketLogs)
+		value := bytes.Clone(b.Get(indexKey(index)))
 		at := bytes.Index(value, []byte(within))
 		require.GreaterOrEqual(t, at, 0)
 		value[at] ^= 1
-		return b.Put(key, value)
+		return b.Put(indexKey(index), value)
 	}))
 }
 
@@ -145,18 +145,13 @@ func TestFollowerRefusesDamagedAndUnstampedEntries(t *testing.T) {
 }
 
 func TestGetLogNoticesDamageAtRest(t *testing.T) {
-	dir := t.TempDir()
-	s, err := openLogStore(dir, 1, func(error) {})
-	require.NoError(t, err)
-	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }})
-	storeRange(t, s, 1, 5)
-	require.NoError(t, s.close())
-	flipLogByte(t, dir, 4, "entry")
-
 	var fatal []error
-	s, err = openLogStore(dir, 1, func(err error) { fatal = append(fatal, err) })
+	s, err := openLogStore(t.TempDir(), 1, func(err error) { fatal = append(fatal, err) })
 	require.NoError(t, err)
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }, alone: func() bool { return false }})
 	defer s.close()
+	storeRange(t, s, 1, 5)
+	flipEntry(t, s.bolt.db, 4, "entry") // since the file was opened, and checked
 	var l raft.Log
 	require.NoError(t, s.GetLog(3, &l))
 	require.ErrorIs(t, s.GetLog(4, &l), ErrCorrupt)
@@ -218,4 +213,67 @@ func TestWatchdogNoticesAHungWrite(t *testing.T) {
 	died := make(chan error, 1)
 	d.run(patient(t), 20*time.Millisecond, func(err error) { died <- err })
 	require.ErrorIs(t, <-died, ErrDiskHung)
+}
+
+func TestVoteIsOneWrite(t *testing.T) {
+	dir := t.TempDir()
+	s, err := openLogStore(dir, 1, func(error) {})
+	require.NoError(t, err)
+	require.NoError(t, s.SetUint64([]byte("CurrentTerm"), 7))
+	sets := s.counters.sets.Load()
+	require.NoError(t, s.SetUint64(keyVoteTerm, 7))
+	require.Equal(t, sets, s.counters.sets.Load(), "nothing is stored before the candidate is known")
+	term, err := s.GetUint64(keyVoteTerm)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, term)
+	require.NoError(t, s.Set(keyVoteCand, []byte("a")))
+	require.Equal(t, sets+1, s.counters.sets.Load())
+	require.NoError(t, s.SetUint64(keyVoteTerm, 8)) // and the node ends before the candidate is stored
+	require.NoError(t, s.close())
+
+	s, err = openLogStore(dir, 1, func(error) {})
+	require.NoError(t, err)
+	defer s.close()
+	term, err = s.GetUint64(keyVoteTerm)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, term)
+	candidate, err := s.Get(keyVoteCand)
+	require.NoError(t, err)
+	require.Equal(t, "a", string(candidate))
+}
+
+// TestFilesOfBinariesWithoutSeals: they are taken as they are, and sealed; also
+// when such a binary wrote last.
+func TestFilesOfBinariesWithoutSeals(t *testing.T) {
+	dir := t.TempDir()
+	s, fatal := openTestStore(t, 1)
+	require.NoError(t, s.close())
+	s, err := openLogStore(dir, 1, func(err error) { *fatal = append(*fatal, err) })
+	require.NoError(t, err)
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }})
+	storeRange(t, s, 1, 10)
+	require.NoError(t, s.SetUint64([]byte("CurrentTerm"), 1))
+	require.NoError(t, s.close())
+
+	for round, change := range []func(conf *bbolt.Bucket) error{
+		func(conf *bbolt.Bucket) error { return conf.Delete(keySeal) },
+		func(conf *bbolt.Bucket) error { return conf.Put([]byte("CurrentTerm"), indexKey(2)) },
+	} {
+		db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+		require.NoError(t, err)
+		require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket(bucketConf)) }))
+		require.NoError(t, db.Close())
+		for range 2 { // as it is, then sealed
+			s, err = openLogStore(dir, 1, func(error) {})
+			require.NoError(t, err)
+			term, err := s.GetUint64([]byte("CurrentTerm"))
+			require.NoError(t, err)
+			require.EqualValues(t, round+1, term)
+			last, err := s.LastIndex()
+			require.NoError(t, err)
+			require.EqualValues(t, 10, last)
+			require.NoError(t, s.close())
+		}
+	}
+	require.Empty(t, *fatal)
 }

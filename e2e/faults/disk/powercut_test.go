@@ -124,8 +124,8 @@ func TestPowerCutsNoticeMissingFsync(t *testing.T) {
 	needsNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	bin := mutant.Build(t, mutant.Edit{File: "cluster/storage.go",
-		Old: "		Path: filepath.Join(dir, logFileName),\n", New: "		Path: filepath.Join(dir, logFileName), NoSync: true,\n"})
+	bin := mutant.Build(t, mutant.Edit{File: "cluster/storage_bolt.go",
+		Old: "&bbolt.Options{\n", New: "&bbolt.Options{\n\t\tNoSync: true,\n"})
 	c := startOnVolumes(t, ctx, bin, 1<<30)
 	l, err := NewLoad(ctx, c.Cluster, rate, people)
 	require.NoError(t, err)
