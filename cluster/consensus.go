@@ -36,7 +36,8 @@ func (n *Node) startRaft() error {
 		Stream: n.mux.raft, MaxPool: 3, Timeout: wireTimeout, Logger: newRaftLogger(n.log),
 		ServerAddressProvider: namedAddresses{started, n.whereabouts},
 	}), wireTimeout)
-	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, n.wire)
+	wire := patientTransport{n.wire, func(peer raft.ServerID, term uint64) bool { <-started; return n.leadsPeer(peer, term) }}
+	r, err := raft.NewRaft(conf, n.machine, n.store, n.store, n.snaps, wire)
 	if err != nil {
 		return fmt.Errorf("cluster: start raft: %w", err)
 	}

@@ -217,7 +217,11 @@ func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Co
 	if !ok {
 		return nil, fmt.Errorf("%w: %s names no node", errHandshake, addr)
 	}
-	return r.mux.dial(ctx, host, purposeRaft, id)
+	c, err := r.mux.dial(ctx, host, purposeRaft, id)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNotReached, err)
+	}
+	return c, nil
 }
 
 // Close makes Accept fail; the port itself is the mux's.

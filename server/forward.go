@@ -135,6 +135,7 @@ func (s *Server) written(data []byte) route.Response {
 	defer cancel()
 	if err := s.views.Wait(wait, w.Index, w.Environments...); err != nil {
 		s.log.Warn("a write is committed but not visible here yet", "index", w.Index, "error", err)
+		r.Headers = append(r.Headers, route.Header{Name: headerVisible, Value: "false"})
 	}
 	state := s.fsm.State()
 	r.Headers = append(r.Headers, route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, w.Index))})

@@ -16,6 +16,7 @@ const (
 	headerIndex       = "Flagraft-Index"
 	headerAge         = "Flagraft-Age"
 	headerNode        = "Flagraft-Node"
+	headerVisible     = "Flagraft-Visible"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 		"flagsmith-application-name, flagsmith-application-version, flagsmith-sdk-user-agent, idempotency-key, if-modified-since, if-none-match, " +
 		"origin, sentry-trace, traceparent, tracestate, user-agent, x-csrftoken, x-e2e-test-auth-token, x-environment-key, x-requested-with"
 	corsExposed = "Retry-After, X-Flagsmith-Document-Updated-At, Flagraft-Index, Flagraft-Age, Flagraft-Node, Flagraft-Consistency, " +
-		"Flagraft-Traits-Persisted, Link, ETag"
+		"Flagraft-Traits-Persisted, Flagraft-Visible, Link, ETag"
 )
 
 // commonHeaders are the headers of every answer, prepared once (FACTS §1). Expires is a fixed date in the past, where the reference sends

@@ -80,7 +80,9 @@ func (r *Round) useSession(ctx context.Context, s *session, id int, rnd *rand.Ra
 			s.maybe[value] = true
 		}
 		if o.Result == OK {
-			r.readBack(ctx, s, id, writer, value, "")
+			if !o.Hidden {
+				r.readBack(ctx, s, id, writer, value, "")
+			}
 			r.readBack(ctx, s, id, reader, value, o.Index)
 		}
 		sleep(ctx, time.Duration(5+rnd.IntN(20))*time.Millisecond)

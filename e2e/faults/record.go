@@ -36,7 +36,8 @@ type Op struct {
 	Result Outcome `json:"result"`
 	Index  string  `json:"index,omitempty"` // Flagraft-Index of the answer
 	Status int     `json:"status,omitempty"`
-	Note   string  `json:"note,omitempty"` // of what was not acknowledged
+	Hidden bool    `json:"hidden,omitempty"` // the node said that it does not show this write yet
+	Note   string  `json:"note,omitempty"`   // of what was not acknowledged
 }
 
 // Recorder keeps the operations of a round, in memory and in a file.
@@ -107,6 +108,7 @@ func (o *Op) Finish(r *Recorder, a *nodes.Answer, err error) {
 	o.Result = outcome(a, err)
 	if a != nil {
 		o.Status, o.Index = a.Status, a.Header.Get("Flagraft-Index")
+		o.Hidden = a.Header.Get("Flagraft-Visible") == "false"
 	}
 	if o.Result != OK {
 		switch {

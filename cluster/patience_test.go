@@ -1,0 +1,73 @@
+package cluster
+
+import (
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+)
+
+// shyStream refuses some dials first, and counts.
+type shyStream struct {
+	net.Listener
+	refuse, dials atomic.Int64
+}
+
+func (s *shyStream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	if s.dials.Add(1) <= s.refuse.Load() {
+		return nil, errors.Join(errNotReached, errors.New("refused"))
+	}
+	return net.DialTimeout("tcp", string(addr), timeout)
+}
+
+// TestEntriesWaitForThePeer: a message with entries is sent once the peer is reached; one that became pointless, and a heartbeat, are not.
+func TestEntriesWaitForThePeer(t *testing.T) {
+	listen := func() *shyStream {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		return &shyStream{Listener: l}
+	}
+	peerStream, stream := listen(), listen()
+	peer := raft.NewNetworkTransportWithLogger(peerStream, 1, time.Second, newRaftLogger(testLog()))
+	defer peer.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case rpc := <-peer.Consumer():
+				rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
+			case <-done:
+				return
+			}
+		}
+	}()
+	inner := raft.NewNetworkTransportWithLogger(stream, 1, 10*time.Second, newRaftLogger(testLog()))
+	defer inner.Close()
+	asked := 0
+	wait := func(raft.ServerID, uint64) bool { asked++; return asked < 4 }
+	transport := patientTransport{newSerialTransport(func() bool { return false }, inner, 10*time.Second), wait}
+	send := func(r raft.AppendEntriesRequest) error {
+		var answer raft.AppendEntriesResponse
+		return transport.AppendEntries("peer", raft.ServerAddress(peerStream.Addr().String()), &r, &answer)
+	}
+	entries := raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 7, PrevLogTerm: 1}
+
+	stream.refuse.Store(1)
+	require.ErrorIs(t, send(raft.AppendEntriesRequest{Term: 2}), errNotReached, "a heartbeat")
+	require.Zero(t, asked)
+	require.EqualValues(t, 1, stream.dials.Load())
+
+	stream.refuse.Store(4)
+	require.NoError(t, send(entries), "three more dials are refused")
+	require.Equal(t, 3, asked)
+
+	inner.CloseStreams()
+	stream.refuse.Store(1000)
+	require.ErrorIs(t, send(entries), errNotReached, "it is not worth sending any more")
+	require.Equal(t, 4, asked)
+}
