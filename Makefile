@@ -10,8 +10,9 @@ TOOLS   := .tools
 LINT    := $(TOOLS)/golangci-lint
 FUZZ    ?= 10s
 BENCH   ?=
+FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race bench e2e fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race bench e2e faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +56,9 @@ bench: build ## flagraft beside a bare handler, in one run
 
 e2e: build ## official clients and faults against real nodes
 	./e2e/run.sh $(BIN)
+
+faults: build ## rounds of faults: FAULTS="-rounds 100 -nodes 5 -results results.jsonl"
+	go run ./e2e/faults/cmd/faults -binary $(BIN) $(FAULTS)
 
 fuzz: ## every fuzz target for FUZZ (10s) each
 	@go list ./... | while read -r p; do \

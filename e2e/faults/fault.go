@@ -50,26 +50,32 @@ func (s Step) String() string {
 // warmup is how long clients work before the first fault.
 const warmup = 400 * time.Millisecond
 
-// Schedule draws one or two faults, which may overlap in time. The first is of the given kind unless that is nil.
+// Schedule draws up to three faults, which may overlap in time. The first is of the given kind unless that is nil.
 func Schedule(r *rand.Rand, kinds []Fault, first *Fault) []Step {
 	f := kinds[r.IntN(len(kinds))]
 	if first != nil {
 		f = *first
 	}
-	step := func(f Fault, after time.Duration) Step {
-		last := f.Least
-		if f.Most > f.Least {
-			last += time.Duration(r.Int64N(int64(f.Most - f.Least)))
+	steps := []Step{draw(r, f, warmup)}
+	for _, chance := range []float64{0.67, 0.25} { // of a second one, and of a third after it
+		next := kinds[r.IntN(len(kinds))]
+		if r.Float64() >= chance || f.Alone || next.Alone {
+			break
 		}
-		return Step{Fault: f, At: after, For: last, Seed: r.Uint64()}
+		last := steps[len(steps)-1]
+		gap := time.Duration(r.Int64N(int64(last.For + 300*time.Millisecond)))
+		steps = append(steps, draw(r, next, last.At+gap))
 	}
-	steps := []Step{step(f, warmup)}
-	second := kinds[r.IntN(len(kinds))]
-	if r.IntN(3) == 0 || f.Alone || second.Alone {
-		return steps
+	return steps
+}
+
+// draw chooses how long a fault lasts, and the seed of what it chooses itself.
+func draw(r *rand.Rand, f Fault, at time.Duration) Step {
+	last := f.Least
+	if f.Most > f.Least {
+		last += time.Duration(r.Int64N(int64(f.Most - f.Least)))
 	}
-	gap := time.Duration(r.Int64N(int64(steps[0].For + 300*time.Millisecond)))
-	return append(steps, step(second, warmup+gap))
+	return Step{Fault: f, At: at, For: last, Seed: r.Uint64()}
 }
 
 // play injects the steps at their times and heals each when its time is over.
