@@ -25,6 +25,8 @@ const (
 	kindTransfer    uint8 = 251
 	kindMembership  uint8 = 252
 	kindOverview    uint8 = 253
+	kindGossipKeys  uint8 = 254
+	kindGossipRing  uint8 = 255
 )
 
 // Handle registers the handler for calls of a kind (0 to 239); nil removes it.
@@ -111,6 +113,8 @@ func (n *Node) handleInternal() {
 	n.handle(kindTransfer, message(n.serveTransfer))
 	n.handle(kindMembership, message(n.serveMembership))
 	n.handle(kindOverview, message(n.serveOverview))
+	n.handle(kindGossipKeys, message(n.serveGossipKeys))
+	n.handle(kindGossipRing, message(n.serveGossipRing))
 }
 
 // wire encodes messages; times keep their fractions.

@@ -113,6 +113,8 @@ type Timing struct {
 	ReadyWithoutLeader time.Duration
 	// Dial bounds connecting and the handshake. Default 3 s.
 	Dial time.Duration
+	// GossipKeys is the period of comparing gossip keys with the leader. Default 5 s.
+	GossipKeys time.Duration
 	// Certificates is the period of looking for changed certificate files. Default 5 s.
 	Certificates time.Duration
 	// PeerForget is how long a node counts as seen after its last sign. Default 5 s.
@@ -186,6 +188,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&t.DiskHang, 10*time.Second)
 	orDefault(&t.ReadyWithoutLeader, 30*time.Second)
 	orDefault(&t.Dial, 3*time.Second)
+	orDefault(&t.GossipKeys, 5*time.Second)
 	orDefault(&t.Certificates, 5*time.Second)
 	orDefault(&t.PeerForget, 5*time.Second)
 	orDefault(&t.Autopilot, time.Second)

@@ -59,14 +59,16 @@ func (n *Node) startGossip() error {
 }
 
 func (n *Node) gossipConfig() (*memberlist.Config, error) {
-	keys, err := deriveKeys(n.cfg.Secret, n.cfg.clusterName())
-	if err != nil {
-		return nil, err
-	}
 	conf := memberlist.DefaultLANConfig()
 	conf.Name = n.id
-	conf.LogOutput = gossipWriter{n.log}
-	conf.SecretKey = keys.gossip
+	conf.LogOutput = gossipWriter{n.log, n.mux.refusals}
+	if n.keys != nil {
+		conf.Keyring = n.keys.live
+	}
+	if name := n.cfg.clusterName(); name != defaultClusterName {
+		conf.Label = name // gossip of clusters with different names never mixes
+	}
+	var err error
 	if conf.BindAddr, conf.BindPort, err = splitAddr(n.cfg.GossipAddr); err != nil {
 		return nil, err
 	}

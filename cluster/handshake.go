@@ -62,6 +62,7 @@ const tlsHello byte = 0x16
 type secretKeys struct {
 	connection []byte // nil without a secret
 	gossip     []byte // AES-256
+	ring       []byte // AES-256, around gossip keys on the wire
 }
 
 // deriveKeys makes the keys of a cluster. Its name is part of them, so that two
@@ -82,7 +83,11 @@ func deriveKeys(secret, cluster string) (secretKeys, error) {
 		return secretKeys{}, err
 	}
 	gossip, err := derive("gossip")
-	return secretKeys{connection: connection, gossip: gossip}, err
+	if err != nil {
+		return secretKeys{}, err
+	}
+	ring, err := derive("gossip ring")
+	return secretKeys{connection: connection, gossip: gossip, ring: ring}, err
 }
 
 type preface struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -55,10 +56,19 @@ func (l raftLogger) Named(string) hclog.Logger      { return l }
 func (l raftLogger) ResetNamed(string) hclog.Logger { return l }
 
 // gossipWriter carries memberlist's log lines to slog at level debug: they
-// tell of hints only.
-type gossipWriter struct{ to *slog.Logger }
+// tell of hints only. What was not encrypted with a key of the ring is a warning.
+type gossipWriter struct {
+	to       *slog.Logger
+	refusals *refusals
+}
 
 func (w gossipWriter) Write(line []byte) (int, error) {
-	w.to.Debug(string(bytes.TrimSpace(line)))
+	text := string(bytes.TrimSpace(line))
+	forged := strings.Contains(text, "decrypt") || strings.Contains(text, "not encrypted")
+	if forged && w.refusals.first("gossip") {
+		w.to.Warn("gossip refused", "note", text)
+	} else {
+		w.to.Debug(text)
+	}
 	return len(line), nil
 }

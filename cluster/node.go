@@ -33,6 +33,7 @@ type Node struct {
 
 	mux    *mux
 	tls    *wireTLS // nil without certificates
+	keys   *keyring // nil: gossip is not encrypted
 	caller *caller
 	callee *callee
 	gossip *gossip // nil without gossip
@@ -176,6 +177,9 @@ func (n *Node) listen() error {
 	if n.tls, err = openTLS(n.cfg.TLS, n.cfg.clusterName(), n.log); err != nil {
 		return err
 	}
+	if n.keys, err = openKeyring(n.cfg.DataDir, keys, n.tls != nil); err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", n.cfg.ClusterAddr)
 	if err != nil {
 		return fmt.Errorf("cluster: listen: %w", err)
@@ -202,6 +206,7 @@ func (n *Node) startActors(hadState bool) {
 		actor.Go(func(ctx context.Context) { n.runHeartbeat(ctx, hadState) }),
 		actor.Go(n.runMaintenance),
 		actor.Go(n.runCertificates),
+		actor.Go(n.runGossipKeys),
 		actor.Go(n.runAutopilot),
 		actor.Go(func(ctx context.Context) { n.store.disk.run(ctx, n.cfg.Timing.DiskHang, n.fatal) }),
 	}
