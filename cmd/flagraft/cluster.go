@@ -35,7 +35,7 @@ account token of a superuser; any node will do. Only recover works without one.
 	}
 	c.api.register(cmd.PersistentFlags())
 	c.out.register(cmd)
-	cmd.AddCommand(c.status(), c.join(), c.remove(), c.transfer(), c.recover())
+	cmd.AddCommand(c.status(), c.join(), c.remove(), c.transfer(), c.recover(), c.gossipKeys())
 	for _, sub := range append(cmd.Commands(), cmd) {
 		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	}
