@@ -40,6 +40,8 @@ func (n *Node) loadMembership() error {
 	return nil
 }
 
+const formedText = "cluster formed"
+
 // bootstrap makes the members the first configuration of a cluster. The
 // cluster id is on disk first, so that whoever asks later is told the truth.
 func (n *Node) bootstrap(clusterID string, members []peerInfo) error {
@@ -55,7 +57,7 @@ func (n *Node) bootstrap(clusterID string, members []peerInfo) error {
 	if err := n.raft.BootstrapCluster(c).Error(); err != nil {
 		return fmt.Errorf("cluster: bootstrap: %w", err)
 	}
-	n.log.Info("cluster formed", "cluster", clusterID, "members", len(members))
+	n.log.Info(formedText, "cluster", clusterID, "members", len(members))
 	return nil
 }
 
