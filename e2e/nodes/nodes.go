@@ -86,6 +86,9 @@ func StartIn(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
+// Prepare places the nodes and starts none.
+func Prepare(o Options) (*Cluster, error) { return newCluster(o) }
+
 // newCluster places the nodes.
 func newCluster(o Options) (*Cluster, error) {
 	c := &Cluster{opts: o, http: &http.Transport{DialContext: o.Dial, MaxIdleConnsPerHost: 64}}

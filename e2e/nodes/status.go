@@ -11,6 +11,7 @@ import (
 // Status is what /status tells, as far as it is used here.
 type Status struct {
 	NodeID         string `json:"node_id"`
+	ClusterID      string `json:"cluster_id"`
 	IsLeader       bool   `json:"is_leader"`
 	Leader         string `json:"leader"`
 	Term           uint64 `json:"term"`
