@@ -161,6 +161,9 @@ func (n *Node) openStorage() error {
 			return err
 		}
 	}
+	if err := removeLeftovers(dir); err != nil {
+		return err
+	}
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, newRaftLogger(n.log))
 	if err != nil {
 		return fmt.Errorf("cluster: open snapshots in %s: %w", filepath.Join(dir, "snapshots"), err)

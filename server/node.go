@@ -126,6 +126,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
 		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: cmp.Or(st.BootstrapExpect, -1), Join: st.Join, NonVoter: st.NonVoter, Secret: st.ClusterSecret,
 		ClusterName: st.ClusterName, TLS: cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey},
+		SnapshotThresholdBytes: int64(st.SnapshotLogBytes), TrailingBytes: int64(st.TrailingLogBytes),
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
 		Logger:    n.log, Timing: n.Timing, OnFatal: n.fatal,

@@ -119,6 +119,12 @@ func totals(b *strings.Builder, rounds []Result) {
 	row("", func(c column) string { return c.name })
 	row("---", func(column) string { return "---" })
 	row("rounds", func(c column) string { return fmt.Sprint(len(c.rounds)) })
+	number("of them with snapshots all the time", func(r Result) int {
+		if r.SmallLog {
+			return 1
+		}
+		return 0
+	})
 	number("rounds with any failure", func(r Result) int { return min(1, len(r.Failures)) })
 	number("writes acknowledged", func(r Result) int { return r.Acknowledged })
 	number("writes of unknown outcome", func(r Result) int { return r.Unknown })

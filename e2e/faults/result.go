@@ -23,6 +23,8 @@ type Result struct {
 	Round  int      `json:"round"`
 	Faults []string `json:"faults"`
 	Place  string   `json:"place"` // namespaces or loopback
+	// SmallLog: nodes snapshot all the time, and who lags gets a snapshot.
+	SmallLog bool `json:"small_log,omitempty"`
 
 	Histories    int `json:"histories"` // linearizable
 	Undecided    int `json:"undecided"` // the search took too long

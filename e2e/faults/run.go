@@ -66,15 +66,20 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	c.Log("%d nodes, seed %d, %d rounds", c.Nodes, seed, rounds)
 	starting, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	cluster, err := StartCluster(starting, c.Binary, dir, c.Nodes, seed)
+	draw := source(seed)
+	var extra []string
+	small := draw.IntN(2) == 0
+	if small {
+		extra = smallLog()
+	}
+	c.Log("%d nodes, seed %d, %d rounds, %q", c.Nodes, seed, rounds, extra)
+	cluster, err := StartCluster(starting, c.Binary, dir, c.Nodes, seed, extra...)
 	if err != nil {
 		return nil, err
 	}
 	defer cluster.Close()
-	draw := source(seed)
 	var kinds []Fault
 	for _, k := range c.Kinds {
 		if k.possible(cluster) {
@@ -91,7 +96,7 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 		if c.Single {
 			steps = steps[:1]
 		}
-		res, err := c.playOne(ctx, cluster, filepath.Join(dir, fmt.Sprintf("round-%d.jsonl", i)), seed, i, draw.Uint64(), steps)
+		res, err := c.playOne(ctx, cluster, filepath.Join(dir, fmt.Sprintf("round-%d.jsonl", i)), seed, i, draw.Uint64(), small, steps)
 		if err != nil {
 			return results, err
 		}
@@ -107,7 +112,7 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 	return results, os.RemoveAll(dir)
 }
 
-func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, seed int64, number int, roundSeed uint64, steps []Step) (Result, error) {
+func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, seed int64, number int, roundSeed uint64, small bool, steps []Step) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Minute)
 	defer cancel()
 	began := time.Now()
@@ -118,6 +123,7 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 	c.Log("round %d", number)
 	round.Play(ctx)
 	res := round.result(c.Binary, seed, number)
+	res.SmallLog = small
 	res.Seconds = time.Since(began).Seconds()
 	for _, f := range res.Failures {
 		c.Log("  FAILED %s: %s", f.Check, f.Detail)
@@ -140,3 +146,9 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 
 // source is where the schedules of a cluster's life come from.
 func source(seed int64) *rand.Rand { return rand.New(rand.NewPCG(uint64(seed), 3)) }
+
+// smallLog makes nodes take a snapshot twice a second and forget the log behind it: who
+// lags by more than a few hundred entries gets a snapshot instead of them.
+func smallLog() []string {
+	return []string{"--snapshot-log-bytes", "16384", "--trailing-log-bytes", "4096"}
+}
