@@ -33,8 +33,16 @@ func main() {
 	report := flag.Bool("report", false, "print the tables of the results file instead")
 	into := flag.String("into", "", "with -report: replace the tables in this document")
 	commit := flag.String("commit", "", "with -report: rounds of this commit; the newest by default")
+	soak := faults.Soak{}
+	flag.DurationVar(&soak.Length, "soak", 0, "run a soak of this length instead")
+	flag.DurationVar(&soak.Every, "soak-every", time.Minute, "with -soak: time from one fault to the next")
+	flag.IntVar(&soak.Identities, "soak-identities", 500_000, "with -soak: identities stored before it begins")
 	flag.Parse()
 	do := func() error { return run(cfg, *only, *list) }
+	if soak.Length > 0 {
+		soak.Config = cfg
+		do = func() error { return runSoak(soak) }
+	}
 	if *report {
 		do = func() error { return write(cfg.Results, *commit, *into) }
 	}
@@ -93,6 +101,25 @@ func run(cfg faults.Config, only string, list bool) error {
 		err = fmt.Errorf("%d of %d rounds failed", failed, len(results))
 	}
 	return err
+}
+
+// runSoak prints what the soak measured.
+func runSoak(s faults.Soak) error {
+	if s.Seed == 0 {
+		s.Seed = rand.Int64()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	say("soak of %v, seed %d", s.Length, s.Seed)
+	res, err := faults.RunSoak(ctx, s)
+	switch {
+	case err != nil:
+		return err
+	case len(res.Failures) > 0:
+		return fmt.Errorf("round %d of the soak failed", res.Rounds)
+	}
+	say("%d faults, %d requests; a node that lived through it holds at most %+.1f %% more than one just started", res.Rounds, res.Requests, 100*res.Grown())
+	return nil
 }
 
 func choose(all []faults.Fault, names []string) (chosen []faults.Fault, err error) {
