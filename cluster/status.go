@@ -52,6 +52,7 @@ type Storage struct {
 	StableSets  uint64 `json:"stable_sets"`  // term, vote and commit index writes
 	CacheHits   uint64 `json:"cache_hits"`   // entries read from memory
 	CacheMisses uint64 `json:"cache_misses"` // entries read from disk
+	CacheBytes  int64  `json:"cache_bytes"`  // of the entries in memory
 	LogBytes    int64  `json:"log_bytes"`    // since the last snapshot
 }
 

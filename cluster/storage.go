@@ -198,7 +198,7 @@ func (s *logStore) stored() Storage {
 	return Storage{
 		Stores: c.stores.Load(), Entries: c.entries.Load(), Bytes: c.bytes.Load(),
 		StoreNanos: c.nanos.Load(), StableSets: c.sets.Load(),
-		CacheHits: c.hits.Load(), CacheMisses: c.misses.Load(),
+		CacheHits: c.hits.Load(), CacheMisses: c.misses.Load(), CacheBytes: s.cache.bytes(),
 		LogBytes: c.sinceSnapshot.Load(),
 	}
 }

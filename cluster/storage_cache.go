@@ -70,6 +70,13 @@ func (c *entryCache) delete(lo, hi uint64) {
 	}
 }
 
+// bytes is what the entries take.
+func (c *entryCache) bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
 func (c *entryCache) drop(index uint64) {
 	if l, ok := c.entries[index]; ok {
 		c.size -= cost(&l)

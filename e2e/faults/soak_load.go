@@ -126,6 +126,6 @@ func (l *soakLoad) administer(ctx context.Context) {
 	path := fmt.Sprintf("/api/v1/environments/%s/", l.c.Home.EnvironmentKey)
 	for k := 0; ctx.Err() == nil; k++ {
 		_, _ = l.c.At(k%len(l.c.Nodes), l.c.Home.Admin).Do(ctx, "PATCH", path, object{"description": fmt.Sprint(k)}) // one more or less
-		sleep(ctx, 200*time.Millisecond)
+		sleep(ctx, time.Second)
 	}
 }

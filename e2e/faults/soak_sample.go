@@ -10,7 +10,8 @@ import (
 
 // Sample is what one process holds at rest.
 type Sample struct {
-	Heap        int64 `json:"heap"`     // bytes of live objects, after a collection
+	Heap        int64 `json:"heap"`     // bytes of live objects, after a collection, without the cache
+	Cache       int64 `json:"cache"`    // bytes of log entries kept in memory, which has a bound
 	Resident    int64 `json:"resident"` // bytes of memory, as the system counts
 	Goroutines  int   `json:"goroutines"`
 	Descriptors int   `json:"descriptors"`
@@ -18,8 +19,8 @@ type Sample struct {
 
 // String shows the sample.
 func (s Sample) String() string {
-	return fmt.Sprintf("heap %.1f MB, resident %.1f MB, %d goroutines, %d descriptors",
-		float64(s.Heap)/1e6, float64(s.Resident)/1e6, s.Goroutines, s.Descriptors)
+	return fmt.Sprintf("heap %.1f MB and %.1f MB of log, resident %.1f MB, %d goroutines, %d descriptors",
+		float64(s.Heap)/1e6, float64(s.Cache)/1e6, float64(s.Resident)/1e6, s.Goroutines, s.Descriptors)
 }
 
 var (
@@ -56,9 +57,14 @@ func sample(ctx context.Context, c *Cluster, i int) (s Sample, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Heap, s.Resident = number(heapLine, heap), number(residentLine, status)<<10
+	now, err := c.Nodes[i].Status(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Cache = now.Storage.CacheBytes
+	s.Heap, s.Resident = number(heapLine, heap)-s.Cache, number(residentLine, status)<<10
 	s.Goroutines, s.Descriptors = int(number(goroutineLine, routines.Body)), len(descriptors)
-	if s.Heap == 0 || s.Goroutines == 0 {
+	if s.Heap <= 0 || s.Goroutines == 0 {
 		return s, fmt.Errorf("node %d: its profiles are not understood", i)
 	}
 	return s, nil

@@ -24,6 +24,7 @@ type Status struct {
 		Stores     uint64 `json:"stores"`
 		Entries    uint64 `json:"entries"`
 		StoreNanos uint64 `json:"store_nanos"`
+		CacheBytes int64  `json:"cache_bytes"`
 	} `json:"storage"`
 	Peers []struct {
 		ID          string `json:"id"`
