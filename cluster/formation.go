@@ -160,7 +160,7 @@ func (n *Node) askCoordinator(ctx context.Context, held pledge, peers []peerInfo
 		}
 		return
 	}
-	n.log.Warn("pledged to a node that does not answer; if it is lost for good, empty the data directory",
+	n.log.Warn("pledged to a node that does not answer; if it is lost for good, stop all fresh nodes and empty all their data directories",
 		"coordinator", held.Coordinator)
 }
 

@@ -23,7 +23,11 @@ var (
 // the attempt up (which the coordinator stores first, and never takes up
 // again); or, for a join, when the leader refuses. A coordinator that is lost
 // for good before it bootstrapped leaves its pledges behind: then nothing was
-// ever written, and the data directories can be emptied.
+// ever written, and the data directories of all fresh nodes can be emptied.
+// The node does not let go by itself: the coordinator may have bootstrapped on
+// its own disk, and the node may have voted for it. Only if more than half of
+// the attempt's members forgot it, under new ids, could it never come to life;
+// one that forgets it alone could help another cluster into being beside it.
 type pledge struct {
 	Coordinator string `cbor:"coordinator"` // node id; "" = the node joins an existing cluster
 	ClusterID   string `cbor:"cluster"`
