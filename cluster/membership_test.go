@@ -253,6 +253,8 @@ func TestAllMembersMoveToOtherAddressesAtOnce(t *testing.T) {
 	var addrs []string
 	for _, m := range members {
 		m.fsm.wait(t, index)
+	}
+	for _, m := range members {
 		m.stop()
 		m.cfg.ClusterAddr = freeAddr(t)
 		addrs = append(addrs, m.cfg.ClusterAddr)
