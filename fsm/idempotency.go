@@ -5,11 +5,11 @@ package fsm
 type IdempotencyKey struct {
 	ID          uint64   `cbor:"1,keyasint"`
 	Scope       string   `cbor:"2,keyasint"` // the caller's identity: keys of two callers never meet
-	Key         string   `cbor:"3,keyasint"`
-	Fingerprint [32]byte `cbor:"4,keyasint"` // SHA-256 of method, path and body
+	Key         string   `cbor:"3,keyasint"` // from format level 2 a keyed hash of it
+	Fingerprint [32]byte `cbor:"4,keyasint"` // HMAC of method, path, query and body
 	Status      int      `cbor:"5,keyasint"`
 	Header      []byte   `cbor:"6,keyasint,omitempty"`
-	Body        []byte   `cbor:"7,keyasint,omitempty"`
+	Body        []byte   `cbor:"7,keyasint,omitempty"` // from format level 2 encrypted, see server/admin
 	Created     Time     `cbor:"8,keyasint"`
 }
 

@@ -46,14 +46,18 @@ func (c *Ctx) rememberedOf(scope string) (*route.Response, error) {
 	if len(key) > maxIdempotencyKey || route.TextFault(key) != "" {
 		return nil, route.BadRequest("Idempotency-Key must be text of at most 255 characters.")
 	}
-	k, ok := fsm.IdempotencyKeysByKey.First(c, scope, key)
+	k, sealed, ok := c.findAnswer(c, scope)
 	if !ok {
 		return nil, nil
 	}
-	if k.Fingerprint != c.fingerprint() {
+	if k.Fingerprint != c.fingerprint(sealed) {
 		return nil, route.Detail(422, "Idempotency-Key was used before with another request.")
 	}
-	r := &route.Response{Status: k.Status, Body: k.Body}
+	body, err := c.storedBody(k, sealed)
+	if err != nil {
+		return nil, err
+	}
+	r := &route.Response{Status: k.Status, Body: body}
 	if err := json.Unmarshal(k.Header, &r.Headers); err != nil {
 		return nil, fmt.Errorf("headers of a remembered answer: %w", err)
 	}
@@ -86,63 +90,40 @@ func (c *Ctx) recalled(r route.Response) route.Response {
 }
 
 // remember stores the answer beside the rows; pending: it is to be replaced.
-func (c *Ctx) remember(r route.Response, pending bool) {
-	key := c.idempotencyKey()
-	if key == "" {
-		return
+func (c *Ctx) remember(r route.Response, pending bool) error {
+	if c.idempotencyKey() == "" {
+		return nil
 	}
 	scope := c.Principal.Scope()
 	if _, err := c.credentials(); err != nil {
 		scope = c.spentScope()
 	}
-	k, _ := fsm.IdempotencyKeysByKey.First(c, scope, key)
+	k, err := c.sealAnswer(scope, r)
+	if err != nil {
+		return err
+	}
 	if pending {
 		r.Headers = append(slices.Clone(r.Headers), route.Header{Name: pendingHeader, Value: "1"})
 	}
-	header, _ := json.Marshal(r.Headers) // a slice of strings always encodes
-	fsm.IdempotencyKeys.Put(c.Tx, fsm.IdempotencyKey{
-		ID: k.ID, Scope: scope, Key: key, Fingerprint: c.fingerprint(),
-		Status: r.Status, Header: header, Body: r.Body, Created: c.Now(),
-	})
+	k.Header, _ = json.Marshal(r.Headers) // a slice of strings always encodes
+	fsm.IdempotencyKeys.Put(c.Tx, k)
+	return nil
 }
 
 // completeRemembered replaces the stored answer when applying the write filled something in: ids of identities are given there. Until it
 // has, a repetition gets the answer without them.
 func (a *API) completeRemembered(c *Ctx, r route.Response) (fsm.Written, error) {
-	key := c.idempotencyKey()
-	if key == "" {
+	if c.idempotencyKey() == "" {
 		return fsm.Written{}, nil
 	}
-	kept, ok := fsm.IdempotencyKeysByKey.First(a.FSM.State(), c.Principal.Scope(), key)
-	if ok && kept.Status == r.Status && bytes.Equal(kept.Body, r.Body) && !bytes.Contains(kept.Header, []byte(pendingHeader)) {
+	kept, sealed, ok := c.findAnswer(a.FSM.State(), c.Principal.Scope())
+	body, err := c.storedBody(kept, sealed)
+	if ok && err == nil && kept.Status == r.Status && bytes.Equal(body, r.Body) && !bytes.Contains(kept.Header, []byte(pendingHeader)) {
 		return fsm.Written{}, nil
 	}
 	return a.Writer.Write(context.WithoutCancel(c.Context), c.Principal.Author(), func(tx *fsm.Tx) error {
 		again := *c
 		again.Tx, again.Reader = tx, tx
-		again.remember(r, false)
-		return nil
+		return again.remember(r, false)
 	})
-}
-
-// fingerprint tells two requests apart. It is keyed with the installation's seed: the body may hold a password.
-func (c *Ctx) fingerprint() (sum [32]byte) {
-	h := hmac.New(sha256.New, c.seed())
-	for _, part := range []string{c.Request.Method, c.Request.Path, c.Request.Query} {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
-	}
-	h.Write(c.Request.Body)
-	return [32]byte(h.Sum(sum[:0]))
-}
-
-// seed is the installation's secret.
-func (c *Ctx) seed() []byte {
-	var seed [16]byte
-	switch r := c.Reader.(type) {
-	case *fsm.Tx:
-		seed = r.Genesis().Seed
-	case *fsm.State:
-		seed = r.Genesis.Seed
-	}
-	return seed[:]
 }

@@ -187,6 +187,5 @@ func (t *transaction) run(in any) (err error) {
 		return err
 	}
 	h, ok := c.Row.Handler.(recaller)
-	c.remember(c.Answer(t.out, nil), c.WroteIdentities() && ok && h.recalls())
-	return nil
+	return c.remember(c.Answer(t.out, nil), c.WroteIdentities() && ok && h.recalls())
 }
