@@ -88,6 +88,14 @@ type Config struct {
 	// MaxEntryBytes bounds one entry and one call's payload. Default 64 MB.
 	MaxEntryBytes int
 
+	// MinFreeBytes is the free disk space below which this node counts as full:
+	// it hands leadership on, and the cluster takes no writes when no voter with
+	// space is left to lead or a majority of them is full. Default: a twentieth of
+	// the volume, from 512 MB to 2 GB, and never more than a tenth.
+	MinFreeBytes uint64
+	// statSpace looks at the disk; tests give their own.
+	statSpace func(dir string) (free, total uint64, err error)
+
 	Timing Timing
 }
 
@@ -106,7 +114,8 @@ type Timing struct {
 	Discovery time.Duration
 	// Enqueue bounds the wait for a place in Raft's queue. Default 2 s.
 	Enqueue time.Duration
-	// DiskHang is the age of a log write that counts as a hung disk. Default 10 s.
+	// DiskHang is the age of a log write that counts as a hung disk. Default 8 s:
+	// with an election behind it, others lead within 15 s.
 	DiskHang time.Duration
 	// ReadyWithoutLeader is how long a node with state waits for a leader before
 	// it calls itself ready for reads. Default 30 s.
@@ -174,6 +183,9 @@ func (c Config) withDefaults() (Config, error) {
 			os.Exit(1)
 		}
 	}
+	if c.statSpace == nil {
+		c.statSpace = statSpace
+	}
 	orDefault(&c.SnapshotThresholdBytes, 64<<20)
 	orDefault(&c.TrailingBytes, 64<<20)
 	orDefault(&c.LogCacheBytes, 16<<20)
@@ -185,7 +197,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&t.Heartbeat, 100*time.Millisecond)
 	orDefault(&t.Discovery, 500*time.Millisecond)
 	orDefault(&t.Enqueue, 2*time.Second)
-	orDefault(&t.DiskHang, 10*time.Second)
+	orDefault(&t.DiskHang, 8*time.Second)
 	orDefault(&t.ReadyWithoutLeader, 30*time.Second)
 	orDefault(&t.Dial, 3*time.Second)
 	orDefault(&t.GossipKeys, 5*time.Second)

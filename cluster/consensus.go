@@ -57,14 +57,17 @@ type Applied struct {
 }
 
 // Propose replicates an entry and waits until this node, the leader, has
-// applied it. The entry must not be changed afterwards. Errors: ErrNotLeader
-// (surely not committed), ErrUnknownOutcome, ErrTooLarge.
+// applied it. The entry must not be changed afterwards. Errors: ErrNotLeader and
+// ErrReadOnly (surely not committed), ErrUnknownOutcome, ErrTooLarge.
 func (n *Node) Propose(ctx context.Context, entry []byte) (Applied, error) {
 	if len(entry) > n.cfg.MaxEntryBytes {
 		return Applied{}, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(entry))
 	}
 	if err := n.surelyNot(ctx); err != nil {
 		return Applied{}, err
+	}
+	if n.ReadOnly() {
+		return Applied{}, ErrReadOnly
 	}
 	var f raft.ApplyFuture
 	err := n.await(ctx, func() error {

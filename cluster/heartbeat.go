@@ -21,7 +21,8 @@ type report struct {
 	API       string `cbor:"api"`
 	Version   string `cbor:"version"`
 	Level     uint8  `cbor:"level"` // format level that its binary knows; 0: it does not tell, so 1
-	Seen      uint64 `cbor:"seen"`  // edition of the merged reports that the node has
+	LowDisk   bool   `cbor:"low_disk"`
+	Seen      uint64 `cbor:"seen"` // edition of the merged reports that the node has
 	Body      []byte `cbor:"body"`
 }
 
@@ -32,6 +33,7 @@ type reportReply struct {
 	Fresh     bool         `cbor:"fresh"`
 	ClusterID string       `cbor:"cluster"`
 	Commit    uint64       `cbor:"commit"`
+	ReadOnly  bool         `cbor:"read_only"`
 	Edition   uint64       `cbor:"edition"`
 	Merged    []byte       `cbor:"merged"` // only when Edition is not the one seen
 	Members   []memberNote `cbor:"members"`
@@ -45,6 +47,7 @@ type memberNote struct {
 	Level   uint8     `cbor:"level"`
 	Ready   bool      `cbor:"ready"`
 	Applied uint64    `cbor:"applied"`
+	LowDisk bool      `cbor:"low_disk"`
 	Contact time.Time `cbor:"contact"`
 }
 
@@ -53,6 +56,8 @@ type following struct {
 	contact atomic.Pointer[time.Time]
 	commit  atomic.Uint64
 	notes   atomic.Pointer[[]memberNote]
+
+	readOnly atomic.Bool // as the leader last said
 
 	// The heartbeat loop owns these.
 	edition uint64
@@ -139,7 +144,7 @@ func (n *Node) ownReport() report {
 	r := report{
 		ID: n.id, ClusterID: n.ClusterID(), Term: n.raft.CurrentTerm(),
 		Ready: n.ready.Load(), Applied: n.machine.applied.Load(),
-		API: n.cfg.AdvertiseAPI, Version: n.cfg.Version, Level: n.cfg.level(), Seen: n.follow.edition,
+		API: n.cfg.AdvertiseAPI, Version: n.cfg.Version, Level: n.cfg.level(), Seen: n.follow.edition, LowDisk: n.Space().Low,
 	}
 	if n.cfg.Heartbeat.Collect != nil {
 		r.Body = n.cfg.Heartbeat.Collect()
@@ -152,6 +157,7 @@ func (n *Node) hear(reply reportReply, began time.Time) {
 	f := &n.follow
 	n.adoptClusterID(reply.ClusterID)
 	f.notes.Store(&reply.Members)
+	f.readOnly.Store(reply.ReadOnly)
 	if reply.Edition != f.edition {
 		f.edition = reply.Edition
 		if n.cfg.Heartbeat.Deliver != nil {
@@ -188,6 +194,7 @@ func (n *Node) serveHeartbeat(_ context.Context, _ string, r report) (reportRepl
 		ClusterID: own,
 		Commit:    n.commandIndex(n.raft.CommitIndex()),
 		Members:   n.desk.notes(),
+		ReadOnly:  n.ReadOnly(),
 	}
 	reply.Edition, reply.Merged = n.desk.merged(r.Seen)
 	return reply, nil
@@ -292,7 +299,7 @@ func (d *heartbeatDesk) notes() []memberNote {
 	defer d.mu.Unlock()
 	notes := make([]memberNote, 0, len(d.reports))
 	for _, r := range d.reports {
-		notes = append(notes, memberNote{r.ID, r.API, r.Version, max(r.Level, 1), r.Ready, r.Applied, r.at})
+		notes = append(notes, memberNote{r.ID, r.API, r.Version, max(r.Level, 1), r.Ready, r.Applied, r.LowDisk, r.at})
 	}
 	slices.SortFunc(notes, func(a, b memberNote) int { return cmp.Compare(a.ID, b.ID) })
 	return notes

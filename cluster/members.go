@@ -63,7 +63,7 @@ func (n *Node) Members() []Member {
 		}
 		if note, ok := notes[m.ID]; ok {
 			m.API, m.Version, m.Ready, m.Applied, m.LastContact = note.API, note.Version, note.Ready, note.Applied, note.Contact
-			m.Level = note.Level
+			m.Level, m.LowDisk = note.Level, note.LowDisk
 		} else if p, ok := n.peers.get(m.ID); ok {
 			m.API, m.Version = p.API, p.Version
 		}
@@ -84,6 +84,7 @@ func (n *Node) Status() Status {
 		Ready: n.Ready(), Leader: string(leader), Term: n.raft.CurrentTerm(),
 		Commit: n.CommitIndex(), Applied: n.AppliedIndex(), LastLog: n.raft.LastIndex(),
 		LastContact: n.LastContact(), Members: n.Members(), Storage: n.store.stored(),
+		Disk: n.Space(), ReadOnly: n.ReadOnly(),
 	}
 	if list, err := n.snaps.List(); err == nil && len(list) > 0 {
 		s.Snapshot = list[0].Index

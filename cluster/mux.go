@@ -159,16 +159,21 @@ func (m *mux) drop(c net.Conn) error {
 
 // close ends the listener and every accepted connection and waits for their goroutines.
 func (m *mux) close() {
+	_ = m.raft.Close() // never fails
+	m.hangUp()
+	m.work.Wait()
+}
+
+// hangUp ends all connections and waits for nothing.
+func (m *mux) hangUp() {
 	m.cancel()
 	_ = m.listener.Close() // nothing is left to do about it
-	_ = m.raft.Close()     // never fails
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.closed = true
 	for c := range m.conns {
 		_ = c.Close() // its goroutine ends with it
 	}
-	m.mu.Unlock()
-	m.work.Wait()
 }
 
 // trackedConn leaves the mux's set when Raft closes it.

@@ -38,6 +38,7 @@ type Node struct {
 	callee *callee
 	gossip *gossip // nil without gossip
 
+	space   spaceWatch
 	lead    leadership
 	round   *actor.Actor[readRequest] // reads of this node that wait for an index
 	confirm *actor.Actor[readRequest] // reads of all nodes that the leader confirms
@@ -91,6 +92,7 @@ func (n *Node) start(ctx context.Context) error {
 		return n.advise(err)
 	}
 	began := time.Now()
+	n.space.dir, n.space.min, n.space.stat, n.space.full = n.cfg.DataDir, n.cfg.MinFreeBytes, n.cfg.statSpace, n.store.lastFull
 	n.machine = newMachine(n.cfg.FSM, n.cfg.FSMIndex)
 	n.snaps.opened = n.machine.restored.Store
 	if err := n.machine.recover(ctx, n.snaps, n.store, n.cfg.OnReplay); err != nil {
@@ -208,6 +210,7 @@ func (n *Node) startActors(hadState bool) {
 		actor.Go(n.runLeadership),
 		actor.Go(func(ctx context.Context) { n.runHeartbeat(ctx, hadState) }),
 		actor.Go(n.runMaintenance),
+		actor.Go(n.runSpace),
 		actor.Go(n.runCertificates),
 		actor.Go(n.runGossipKeys),
 		actor.Go(n.runAutopilot),
@@ -219,6 +222,11 @@ func (n *Node) startActors(hadState bool) {
 func (n *Node) fatal(err error) {
 	n.fatalOnce.Do(func() {
 		n.log.Error("fatal", "error", err)
+		if errors.Is(err, ErrDiskHung) && n.mux != nil {
+			// A process with a thread in a hung write cannot end, and its sockets stay
+			// open until the disk answers: the others would wait for us.
+			n.mux.hangUp()
+		}
 		n.cfg.OnFatal(err)
 	})
 }

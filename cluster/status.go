@@ -15,6 +15,8 @@ type Member struct {
 	Ready  bool  `json:"ready"`
 	// Applied is the index it last reported to have applied; 0 = not heard.
 	Applied uint64 `json:"applied"`
+	// LowDisk says that it reported too little disk space.
+	LowDisk bool `json:"low_disk,omitempty"`
 	// LastContact is when the leader last heard from it; zero = never.
 	LastContact time.Time `json:"last_contact"`
 }
@@ -41,6 +43,9 @@ type Status struct {
 	LastContact time.Time `json:"last_contact"`
 	Members     []Member  `json:"members"`
 	Storage     Storage   `json:"storage"`
+	Disk        Space     `json:"disk"`
+	// ReadOnly says that the cluster takes no writes for want of disk space.
+	ReadOnly bool `json:"read_only"`
 }
 
 // Storage counts what the log store did since the start.

@@ -102,6 +102,14 @@ func (s *logStore) waitForSpace() {
 	}
 }
 
+// lastFull is when a write last found no space.
+func (s *logStore) lastFull() time.Time {
+	if at := s.full.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
+}
+
 // settle is the end of every write: a full disk is remembered, any other failure
 // stops the node, since nobody knows what the disk holds after it.
 func (s *logStore) settle(err error) error {

@@ -26,6 +26,10 @@ const (
 // ErrTooLarge is the error of a write that no log entry can carry.
 var ErrTooLarge = errors.New("write is larger than a log entry may be")
 
+// ErrReadOnly is the error of a write that was refused before anything happened,
+// because the cluster has too little disk space. It is a Proposer's and a SendFunc's.
+var ErrReadOnly = errors.New("read-only: too little disk space")
+
 // ErrPanicked is the error of a transaction that panicked; it was aborted.
 var ErrPanicked = errors.New("panic in a write")
 
@@ -151,7 +155,8 @@ func (w *Writer) group(batch []*request) int {
 		var index uint64
 		var result any
 		if index, result, err = w.propose.Propose(context.Background(), entry); err != nil {
-			w.verified = false
+			// What was refused left no gap; a barrier would be another entry on the full disk.
+			w.verified = errors.Is(err, ErrReadOnly)
 			break
 		}
 		done := result.(*ChangesetResult)

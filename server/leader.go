@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/fsm"
 )
 
 // proposer is the cluster node as the state machine's writers use it.
@@ -17,7 +18,15 @@ type proposer struct {
 // Propose implements fsm.Proposer.
 func (p proposer) Propose(ctx context.Context, entry []byte) (index uint64, answer any, err error) {
 	a, err := p.node.Propose(ctx, entry)
-	return a.Index, a.Response, err
+	return a.Index, a.Response, readOnly(err)
+}
+
+// readOnly gives a refusal for want of disk space the name under which the state machine's writers know it.
+func readOnly(err error) error {
+	if errors.Is(err, cluster.ErrReadOnly) {
+		return fmt.Errorf("%w: %w", fsm.ErrReadOnly, err)
+	}
+	return err
 }
 
 // Barrier implements fsm.Proposer.
@@ -64,9 +73,12 @@ func (n *Node) reads() clusterReads { return clusterReads{n.cluster, n.started} 
 
 // sendIdentities carries a batch of identity operations to the leader. A batch is numbered by its node, so it may always be sent again.
 func (n *Node) sendIdentities(ctx context.Context, batch []byte) (answer []byte, retry bool, err error) {
+	if n.cluster.ReadOnly() {
+		return nil, false, fsm.ErrReadOnly // the leader said so a moment ago: nothing is sent
+	}
 	answer, err = n.cluster.Call(ctx, callIdentities, batch)
 	retry = errors.Is(err, cluster.ErrNotLeader) || errors.Is(err, cluster.ErrUnavailable) || errors.Is(err, cluster.ErrUnknownOutcome)
-	return answer, retry && !errors.Is(err, cluster.ErrStopped), err
+	return answer, retry && !errors.Is(err, cluster.ErrStopped), readOnly(err)
 }
 
 // newIdentities is this node's share of the new identities that an environment may get in a second: the bound is the cluster's, each node

@@ -101,6 +101,20 @@ func (m *management) readiness() []struct {
 	}
 }
 
+// warnings are what an operator should know of a node that is ready all the same: it answers reads.
+func (m *management) warnings() (text string) {
+	if !m.node.running.Load() {
+		return ""
+	}
+	if s := m.node.cluster.Space(); s.Low {
+		text += fmt.Sprintf("[!] disk: %d MB free, at least %d MB wanted\n", s.Free>>20, s.Min>>20)
+	}
+	if m.node.cluster.ReadOnly() {
+		text += "[!] read-only: no writes until disk space is freed\n"
+	}
+	return text
+}
+
 // readyz is 200 when the node may be sent traffic; with ?verbose it tells why not.
 func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
 	ready, text := true, ""
@@ -111,6 +125,7 @@ func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 		text += "[" + mark + "] " + c.name + "\n"
 	}
+	text += m.warnings()
 	if !ready {
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -159,6 +174,10 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })
 	gauge("flagraft_http_connections", func() float64 { return float64(n.server.http.GetOpenConnectionsCount()) })
 	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
+	gauge("flagraft_disk_free_bytes", func() float64 { return float64(n.cluster.Space().Free) })
+	gauge("flagraft_disk_min_free_bytes", func() float64 { return float64(n.cluster.Space().Min) })
+	gauge("flagraft_disk_low", func() float64 { return flag(n.cluster.Space().Low) })
+	gauge("flagraft_read_only", func() float64 { return flag(n.cluster.ReadOnly()) })
 	gauge("flagraft_streams_open", func() float64 { return float64(n.streams.Open()) })
 	gauge("flagraft_stream_events_total", func() float64 { return float64(n.streams.Events()) })
 	gauge("flagraft_traits_unpersisted_total", func() float64 { return float64(n.sdk.Unpersisted()) })

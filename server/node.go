@@ -129,7 +129,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		SnapshotThresholdBytes: int64(st.SnapshotLogBytes), TrailingBytes: int64(st.TrailingLogBytes),
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
-		Logger:    n.log, Timing: n.Timing, OnFatal: n.fatal,
+		Logger:    n.log, Timing: n.Timing, MinFreeBytes: uint64(max(st.MinFreeDiskMB, 0)) << 20, OnFatal: n.fatal,
 	}
 }
 

@@ -44,6 +44,9 @@ type nodeStatus struct {
 
 	Peers   []cluster.Member `json:"peers"` // every member, this node included
 	Storage cluster.Storage  `json:"storage"`
+	Disk    cluster.Space    `json:"disk"`
+	// ReadOnly says that the cluster takes no writes for want of disk space.
+	ReadOnly bool `json:"read_only"`
 }
 
 func (n *Node) status() nodeStatus {
@@ -56,7 +59,7 @@ func (n *Node) status() nodeStatus {
 		LastContact: c.LastContact, AgeMS: n.reads().Age().Milliseconds(),
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,
 		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(),
-		Peers: c.Members, Storage: c.Storage,
+		Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
 	}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })
 	return s

@@ -18,6 +18,7 @@ type Status struct {
 	CommitIndex    uint64 `json:"commit_index"`
 	AppliedIndex   uint64 `json:"applied_index"`
 	StateHash      string `json:"state_hash"`
+	ReadOnly       bool   `json:"read_only"`
 	StateHashIndex uint64 `json:"state_hash_index"`
 	Version        string `json:"version"`
 	Storage        struct {

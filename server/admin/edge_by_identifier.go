@@ -80,6 +80,8 @@ func createIfUnknown(c *Ctx, in *edgeByIdentifierUpdate) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, fsm.ErrOverloaded):
 		return route.Unavailable("The identity could not be created in time.", 1)
+	case errors.Is(err, fsm.ErrReadOnly):
+		return route.ReadOnly()
 	case err != nil:
 		return err
 	}

@@ -152,6 +152,8 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 		return t.ctx.answer(nil, route.Detail(409, "This cannot be written yet: "+err.Error()+". The level rises once every node knows it.")), nil
 	case errors.Is(err, fsm.ErrTooLarge):
 		return t.ctx.answer(nil, route.Detail(413, "The change is too large for one write.")), nil
+	case errors.Is(err, fsm.ErrReadOnly):
+		return Answer{Response: route.ErrorResponse(route.ReadOnly())}, nil
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Answer{Response: route.ErrorResponse(route.Unavailable("The server is too busy to take the change; nothing was written.", 1))}, nil
 	case errors.Is(err, fsm.ErrPanicked):

@@ -122,6 +122,12 @@ func Unavailable(msg string, seconds int) *Error {
 	return Detail(503, msg).With("Retry-After", strconv.Itoa(seconds))
 }
 
+// ReadOnly is the answer to a write while the cluster has too little disk space.
+func ReadOnly() *Error {
+	return Detail(507, "The cluster is read-only: too little disk space is left. Nothing was written. Reads go on, and writes work again as soon as space is freed.").
+		With("Retry-After", "10")
+}
+
 // Internal is the answer to a fault of ours: no details leave the server.
 func Internal() *Error { return Detail(500, "Internal server error.") }
 

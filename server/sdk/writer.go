@@ -65,6 +65,9 @@ func (s *SDK) store(ops []identity.Op) (uint64, []identity.Result, error) {
 		return 0, nil, nil
 	}
 	o := s.write(ops, s.WriteBudget)
+	if errors.Is(o.err, fsm.ErrReadOnly) {
+		return 0, nil, route.ReadOnly()
+	}
 	if o.err != nil {
 		if !errors.Is(o.err, context.DeadlineExceeded) && !errors.Is(o.err, fsm.ErrOverloaded) {
 			s.Log.Debug("identity write failed", "error", o.err)

@@ -16,6 +16,8 @@ type Settings struct {
 
 	DataDir string `flag:"data-dir" default:"data" usage:"directory of the log, the snapshots and the node's identity"`
 
+	MinFreeDiskMB int `flag:"min-free-disk-mb" usage:"free disk space below which no writes are taken; 0: a twentieth of the volume, from 512 MB to 2 GB, at most a tenth"`
+
 	APIAddr          string   `flag:"api-addr" default:":8000" usage:"listen address of the API"`
 	ClusterAddr      string   `flag:"cluster-addr" default:"127.0.0.1:8001" usage:"listen address of Raft and internal calls"`
 	GossipAddr       string   `flag:"gossip-addr" default:"127.0.0.1:8002" usage:"listen address of discovery (TCP and UDP); empty: none"`

@@ -25,7 +25,7 @@ type Load struct {
 	acked, tried []atomic.Int64 // per identity; 0: none
 	features     []register
 	next         atomic.Int64 // number of the next write
-	writes       atomic.Int64 // acknowledged identity upserts
+	upserts      atomic.Int64 // acknowledged
 	admin        atomic.Int64 // acknowledged admin writes
 	refused      atomic.Int64 // not acknowledged: may or may not have happened
 }
@@ -49,7 +49,7 @@ func NewLoad(ctx context.Context, c *nodes.Cluster, rate, people int) (*Load, er
 		return nil, err
 	}
 	l := &Load{Cluster: c, Project: p, Rate: rate,
-		acked: make([]atomic.Int64, people), tried: make([]atomic.Int64, people), features: make([]register, adminWriters)}
+		acked: make([]atomic.Int64, people), tried: make([]atomic.Int64, people), features: make([]register, adminWriters+1)} // one more for the tests' own writes
 	for i := range l.features {
 		a, err := p.Admin.Must(ctx, "POST", fmt.Sprintf("/api/v1/projects/%d/features/", p.ID), map[string]any{"name": fmt.Sprintf("register_%d", i)}, 201)
 		if err != nil {
@@ -113,7 +113,7 @@ func (l *Load) bulk(ctx context.Context, c *nodes.Client, first int) {
 	for i := range data {
 		l.acked[first+i].Store(number)
 	}
-	l.writes.Add(bulk)
+	l.upserts.Add(bulk)
 }
 
 func (l *Load) writeFeature(ctx context.Context, w int) {
@@ -123,8 +123,7 @@ func (l *Load) writeFeature(ctx context.Context, w int) {
 		number := l.next.Add(1)
 		f.tried.Store(number)
 		a, err := clients[(w+i)%len(clients)].Do(ctx, "PATCH",
-			fmt.Sprintf("/api/v1/environments/%s/featurestates/%d/", l.Project.EnvironmentKey, f.state),
-			map[string]any{"feature_state_value": number})
+			l.featurePath(f), map[string]any{"feature_state_value": number})
 		if err != nil || a.Status != http.StatusOK {
 			l.refused.Add(1)
 			continue
@@ -132,6 +131,10 @@ func (l *Load) writeFeature(ctx context.Context, w int) {
 		f.acked.Store(number)
 		l.admin.Add(1)
 	}
+}
+
+func (l *Load) featurePath(f *register) string {
+	return fmt.Sprintf("/api/v1/environments/%s/featurestates/%d/", l.Project.EnvironmentKey, f.state)
 }
 
 // Lost reads everything back from a node and returns what is missing.
@@ -198,7 +201,7 @@ func (l *Load) lostFeatures(ctx context.Context, n *nodes.Node) (lost []string, 
 		if f.acked.Load() == 0 {
 			continue
 		}
-		a, err := admin.Must(ctx, "GET", fmt.Sprintf("/api/v1/environments/%s/featurestates/%d/", l.Project.EnvironmentKey, f.state), nil, 200)
+		a, err := admin.Must(ctx, "GET", l.featurePath(f), nil, 200)
 		if err != nil {
 			return lost, err
 		}
@@ -211,7 +214,7 @@ func (l *Load) lostFeatures(ctx context.Context, n *nodes.Node) (lost []string, 
 }
 
 // Acknowledged counts identity upserts and admin writes since the start.
-func (l *Load) Acknowledged() (identities, admin int64) { return l.writes.Load(), l.admin.Load() }
+func (l *Load) Acknowledged() (identities, admin int64) { return l.upserts.Load(), l.admin.Load() }
 
 func (l *Load) clients(name, value string) []*nodes.Client {
 	var all []*nodes.Client

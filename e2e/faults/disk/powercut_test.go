@@ -25,6 +25,7 @@ const (
 	powerCuts = 3 // see FLAGRAFT_POWER_CUTS
 	rate      = 5000
 	people    = 8000
+	fewPeople = 1600
 )
 
 // cut cuts the power of some nodes at one moment and starts them again.

@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaultMinFree(t *testing.T) {
+	const mb, gb = 1 << 20, 1 << 30
+	for total, want := range map[uint64]uint64{
+		100 * mb: 10 * mb, 2 * gb: 2 * gb / 10, 8 * gb: 512 * mb, 20 * gb: gb, 100 * gb: 2 * gb, 4000 * gb: 2 * gb,
+	} {
+		require.Equal(t, want, defaultMinFree(total), "volume of %d MB", total/mb)
+	}
+}
+
+func TestSpaceComesBackALittleAboveTheLimit(t *testing.T) {
+	free, full := uint64(1000), time.Time{}
+	var failure error
+	w := &spaceWatch{min: 500, full: func() time.Time { return full },
+		stat: func(string) (uint64, uint64, error) { return free, 10_000, failure }}
+	for _, step := range []struct {
+		free    uint64
+		full    time.Time
+		low     bool
+		changed bool
+	}{
+		{free: 1000}, {free: 500}, {free: 499, low: true, changed: true}, {free: 549, low: true}, {free: 550, changed: true},
+		{free: 5000, full: time.Now(), low: true, changed: true}, // a write found no space all the same
+		{free: 5000, full: time.Now().Add(-fullMemory), changed: true},
+	} {
+		free, full = step.free, step.full
+		changed, err := w.look()
+		require.NoError(t, err)
+		require.Equal(t, step.changed, changed, "%+v", step)
+		require.Equal(t, step.low, w.space().Low, "%+v", step)
+	}
+	failure = errors.New("gone")
+	_, err := w.look()
+	require.ErrorIs(t, err, failure)
+}
+
+// setSpace makes a member's disk look full, or not.
+func setSpace(members ...*member) []*atomic.Bool {
+	full := make([]*atomic.Bool, len(members))
+	for i, m := range members {
+		full[i] = &atomic.Bool{}
+		m.cfg.statSpace = func(string) (uint64, uint64, error) {
+			if full[i].Load() {
+				return 1 << 20, 1 << 40, nil
+			}
+			return 1 << 39, 1 << 40, nil
+		}
+	}
+	return full
+}
+
+func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testing.T) {
+	t.Parallel()
+	members := trio(t, nil)
+	full := setSpace(members...)
+	for _, m := range members {
+		m.start()
+	}
+	waitReady(t, members...)
+	committedIndex(t, "before", members...)
+
+	first := leaderOf(t, members...)
+	for i, m := range members {
+		full[i].Store(m == first)
+	}
+	eventually(t, func() bool { l := leaderOf(t, members...); return l != first && !first.node.IsLeader() })
+	committedIndex(t, "one full disk is borne", members...)
+	for _, m := range members {
+		require.False(t, m.node.ReadOnly())
+	}
+
+	for i, m := range members {
+		full[i].Store(m != first) // now the two others
+	}
+	eventually(t, func() bool {
+		return members[0].node.ReadOnly() && members[1].node.ReadOnly() && members[2].node.ReadOnly()
+	})
+	leader := leaderOf(t, members...)
+	_, err := leader.node.Propose(t.Context(), []byte("refused"))
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.NotErrorIs(t, err, ErrUnknownOutcome)
+
+	for i := range members {
+		full[i].Store(false)
+	}
+	eventually(t, func() bool {
+		return !members[0].node.ReadOnly() && !members[1].node.ReadOnly() && !members[2].node.ReadOnly()
+	})
+	committedIndex(t, "after", members...)
+}
+
+func TestErrReadOnlySurvivesACall(t *testing.T) {
+	_, err := answerFrame(1, nil, fmt.Errorf("refused: %w", ErrReadOnly)).answer()
+	require.ErrorIs(t, err, ErrReadOnly)
+	require.NotErrorIs(t, err, &Error{Code: "other"})
+	require.NotErrorIs(t, &Error{}, &Error{})
+}
