@@ -122,6 +122,9 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 	}
 	c.Log("round %d", number)
 	round.Play(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return Result{}, ctx.Err() // interrupted: says nothing
+	}
 	res := round.result(c.Binary, seed, number)
 	res.SmallLog = small
 	res.Seconds = time.Since(began).Seconds()
@@ -134,9 +137,6 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 	} else {
 		c.Log("  ok: recovered in %.1fs, %d histories, %d acknowledged, %d unknown, %d SDK reads, %.1fs in all",
 			res.Recovery, res.Histories, res.Acknowledged, res.Unknown, res.Reads, res.Seconds)
-	}
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		return res, ctx.Err() // interrupted: says nothing
 	}
 	if c.Results == "" {
 		return res, nil
