@@ -84,6 +84,9 @@ func (n *Node) serveGossipKeys(ctx context.Context, _ string, r keyRequest) (Gos
 		return GossipKeys{}, ErrNotLeader
 	}
 	ring := n.keys.current()
+	if ring.Term == 0 && n.cfg.Secret == "" && r.Operation == keysList {
+		r.Operation = keysFirst // until then every member has a key of its own
+	}
 	next, err := changeRing(ring, r)
 	if err != nil {
 		return GossipKeys{}, err
