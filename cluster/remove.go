@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -162,9 +163,10 @@ func (n *Node) Removed() bool { return n.removed.Load() }
 // OnRemoved calls f once when the node learns that it was taken out of its
 // cluster; at once if it knows already. f must not block.
 func (n *Node) OnRemoved(f func()) {
-	n.onRemoved.Store(&f)
+	once := sync.OnceFunc(f)
+	n.onRemoved.Store(&once)
 	if n.Removed() {
-		f()
+		once()
 	}
 }
 
