@@ -220,7 +220,7 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(Organisations), filler(Memberships), filler(MasterAPIKeys), filler(Users), filler(Tokens), filler(Groups),
 	filler(GroupMembers), filler(Permissions), filler(Projects), filler(Environments), filler(EnvironmentAPIKeys),
 	filler(Tags), filler(Features), filler(MultivariateOptions), filler(FeatureStates), filler(FeatureSegments),
-	filler(Segments), filler(AuditLogs), filler(IdempotencyKeys), filler(DeletedProjects), filler(DeletedEnvironments),
+	filler(Segments), filler(AuditLogs), filler(IdempotencyKeys), filler(BackupSchedules), filler(DeletedProjects), filler(DeletedEnvironments),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

@@ -145,6 +145,7 @@ func (m *management) metrics(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	if set := m.set.Load(); set != nil {
 		set.WritePrometheus(w)
+		writeScheduleMetrics(w, m.node.fsm.State())
 	}
 	metrics.WriteProcessMetrics(w)
 }

@@ -65,6 +65,7 @@ type Node struct {
 	founding actor.Signal  // this node leads: see founding.go
 	founder  *actor.Loop
 	levels   *actor.Loop // raises the format level
+	archives *actor.Loop // takes scheduled backups
 	started  time.Time
 	running  atomic.Bool // everything is up
 	stopping atomic.Bool
@@ -110,6 +111,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	n.progress.OnTold(n.streams.Wake)
 	n.founder = actor.Go(n.found)
 	n.levels = actor.Go(n.raiseLevels)
+	n.archives = actor.Go(n.archive)
 	n.cluster.OnRemoved(n.retire)
 	if err := n.server.listen(); err != nil {
 		return err
@@ -296,6 +298,7 @@ func (n *Node) stop(ctx context.Context) error {
 	if n.founder != nil {
 		n.founder.Stop()
 		n.levels.Stop()
+		n.archives.Stop()
 	}
 	if n.streams != nil {
 		n.streams.Stop() // clients connect to another node

@@ -41,6 +41,8 @@ type nodeStatus struct {
 	Environments   int       `json:"environments"`
 	// HashCheck is the last time the nodes compared their state hashes.
 	HashCheck hashCheckStatus `json:"hash_check"`
+	// BackupSchedules are those of the cluster.
+	BackupSchedules []scheduleStatus `json:"backup_schedules"`
 
 	Peers   []cluster.Member `json:"peers"` // every member, this node included
 	Storage cluster.Storage  `json:"storage"`
@@ -58,7 +60,7 @@ func (n *Node) status() nodeStatus {
 		State: c.State, IsLeader: n.cluster.IsLeader(), Leader: c.Leader, Term: c.Term,
 		LastContact: c.LastContact, AgeMS: n.reads().Age().Milliseconds(),
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,
-		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(),
+		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(), BackupSchedules: scheduleStatuses(state),
 		Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
 	}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })

@@ -21,7 +21,7 @@ func newBackupCommand() *cobra.Command {
 		Short: "Take, check and restore backups",
 		Long:  "A backup is one checked file with everything a cluster holds. It has secrets in it (keys, password hashes): keep it as such.",
 	}
-	cmd.AddCommand(newBackupCreateCommand(), newBackupVerifyCommand(), newBackupRestoreCommand())
+	cmd.AddCommand(newBackupCreateCommand(), newBackupVerifyCommand(), newBackupRestoreCommand(), newScheduleCommand())
 	return cmd
 }
 

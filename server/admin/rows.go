@@ -20,6 +20,6 @@ func Rows() []route.Row {
 		segmentRows(),
 		identityRows(), identityTraitRows(), identityFeatureStateRows(),
 		edgeIdentityRows(), edgeFeatureStateRows(), edgeByIdentifierRows(),
-		explainRows(),
+		explainRows(), scheduleRows(),
 	)
 }

@@ -85,6 +85,10 @@ type Settings struct {
 	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
 	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" usage:"how long answers to idempotency keys are kept"`
 
+	BackupDir         string `flag:"backup-dir" usage:"directory below which scheduled backups to directories lie; default: backups in the data directory"`
+	BackupS3AccessKey string `flag:"backup-s3-access-key" secret:"true" usage:"key id for scheduled backups to S3-compatible storage; without it the AWS_ variables, the AWS credentials file and the machine's role are asked"`
+	BackupS3SecretKey string `flag:"backup-s3-secret-key" secret:"true" usage:"its secret"`
+
 	LogLevel  string `flag:"log-level" default:"info" choice:"debug|info|warn|error" usage:"least severe records that are logged"`
 	LogFormat string `flag:"log-format" default:"text" choice:"text|json" usage:"form of log records"`
 }

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/destination"
+	"github.com/flagraft/flagraft/server/schedule"
+)
+
+const (
+	// archivistTick is how often the leader looks for schedules that are due.
+	archivistTick = time.Second
+	// archiveTimeout bounds one backup with its upload.
+	archiveTimeout = 6 * time.Hour
+	// maxReason bounds the text of a failure in the state.
+	maxReason = 500
+)
+
+// archive is the loop that takes scheduled backups, one at a time, on the leader. When they are due is in the state, and so is what became of
+// them: a new leader goes on where the old one stopped, and takes one again that was under way.
+func (n *Node) archive(ctx context.Context) {
+	for pause(ctx, archivistTick); ctx.Err() == nil; pause(ctx, archivistTick) {
+		if !n.cluster.IsLeader() || n.stopping.Load() {
+			continue
+		}
+		s, ok := dueSchedule(n.fsm.State(), fsm.TimeOf(n.Clock()))
+		if !ok {
+			continue
+		}
+		if err := n.archiveOne(ctx, s); err != nil && ctx.Err() == nil {
+			n.log.Warn("the result of a scheduled backup is not recorded", "schedule", s.Name, "error", err)
+		}
+	}
+}
+
+// dueSchedule finds the enabled schedule that has been due for longest.
+func dueSchedule(r fsm.Reader, now fsm.Time) (fsm.BackupSchedule, bool) {
+	s, ok := fsm.BackupSchedulesByDue.First(r)
+	return s, ok && s.Due <= now
+}
+
+// archived is what became of one backup.
+type archived struct {
+	file  string
+	bytes int64
+	index uint64
+	err   error
+}
+
+// archiveOne takes a backup and records the result. Its error is that of recording.
+func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) error {
+	work, cancel := context.WithTimeout(ctx, archiveTimeout)
+	defer cancel()
+	defer n.whileLeading(work, cancel)()
+	start := time.Now()
+	result := n.takeArchive(work, s)
+	switch {
+	case ctx.Err() != nil || !n.cluster.IsLeader():
+		return nil // the next leader takes it
+	case result.err != nil:
+		n.log.Error("scheduled backup failed", "schedule", s.Name, "failures", s.Failures+1, "error", result.err)
+	default:
+		n.log.Info("scheduled backup taken", "schedule", s.Name, "file", result.file, "bytes", result.bytes, "index", result.index, "took", time.Since(start))
+	}
+	_, err := n.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
+		now, ok := fsm.BackupSchedules.Get(tx, s.ID)
+		if !ok {
+			return nil // removed meanwhile
+		}
+		fsm.BackupSchedules.Put(tx, recorded(now, result, n.Clock()))
+		return nil
+	})
+	return err
+}
+
+// whileLeading ends the work soon after this node has lost its leadership. The returned function ends the watch.
+func (n *Node) whileLeading(ctx context.Context, cancel context.CancelFunc) func() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n.cluster.IsLeader() && ctx.Err() == nil {
+			pause(ctx, archivistTick)
+		}
+		cancel()
+	}()
+	return func() { cancel(); <-done }
+}
+
+// recorded is the schedule after a result.
+func recorded(s fsm.BackupSchedule, r archived, now time.Time) fsm.BackupSchedule {
+	next, err := schedule.Next(s.When, now)
+	if err != nil {
+		s.Enabled = false // cannot happen: it was checked when it was set
+		r.err = cmp.Or(r.err, err)
+	}
+	s.LastRun, s.Due = fsm.TimeOf(now), fsm.TimeOf(next)
+	if r.err != nil {
+		s.Failures++
+		s.LastError = truncate(r.err.Error(), maxReason)
+		s.Due = fsm.TimeOf(schedule.Retry(s.Failures, now, next))
+		return s
+	}
+	s.Failures, s.LastError, s.LastSuccess = 0, "", s.LastRun
+	s.LastFile, s.LastBytes, s.LastIndex = r.file, uint64(r.bytes), r.index
+	return s
+}
+
+func truncate(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return text[:n] + "…"
+}
+
+// takeArchive writes one backup to its target and removes the oldest beyond what is kept.
+func (n *Node) takeArchive(ctx context.Context, s fsm.BackupSchedule) (r archived) {
+	to, err := destination.Open(s.Target, n.destinations())
+	if err != nil {
+		return archived{err: err}
+	}
+	r.file = fmt.Sprintf("%s-%s-%d.backup", s.Name, n.Clock().UTC().Format("20060102T150405Z"), n.fsm.State().Index)
+	r.bytes, r.err = to.Put(ctx, r.file, func(w io.Writer) error {
+		h, err := n.WriteBackup(w)
+		r.index = h.Index
+		return err
+	})
+	if r.err != nil {
+		return r
+	}
+	if err := keepNewest(ctx, to, s); err != nil {
+		r.err = fmt.Errorf("%s is taken, but older ones are not removed: %w", r.file, err)
+	}
+	return r
+}
+
+func (n *Node) destinations() destination.Config {
+	st := n.settings
+	return destination.Config{
+		Root:      cmp.Or(st.BackupDir, filepath.Join(st.DataDir, "backups")),
+		AccessKey: st.BackupS3AccessKey, SecretKey: st.BackupS3SecretKey,
+	}
+}
+
+// keepNewest removes the oldest backups of a schedule beyond those it keeps. Files of other names, other schedules' too, are not touched.
+func keepNewest(ctx context.Context, at destination.Destination, s fsm.BackupSchedule) error {
+	if s.Keep == 0 {
+		return nil
+	}
+	own, err := regexp.Compile("^" + regexp.QuoteMeta(s.Name) + `-\d{8}T\d{6}Z-\d+\.backup$`)
+	if err != nil {
+		return err
+	}
+	names, err := at.List(ctx, s.Name+"-")
+	if err != nil {
+		return err
+	}
+	var mine []string // oldest first: the time is in the name
+	for _, name := range names {
+		if own.MatchString(name) {
+			mine = append(mine, name)
+		}
+	}
+	var faults []error
+	for _, name := range mine[:max(0, len(mine)-int(s.Keep))] {
+		faults = append(faults, at.Remove(ctx, name))
+	}
+	return errors.Join(faults...)
+}
+
+// scheduleStatus is a schedule as /status shows it.
+type scheduleStatus struct {
+	Name        string    `json:"name"`
+	Enabled     bool      `json:"enabled"`
+	Due         time.Time `json:"due"`
+	LastSuccess time.Time `json:"last_success"`
+	Failures    uint32    `json:"failures"`
+	LastError   string    `json:"last_error"`
+}
+
+func scheduleStatuses(r fsm.Reader) []scheduleStatus {
+	out := []scheduleStatus{}
+	for s := range fsm.BackupSchedules.All(r) {
+		out = append(out, scheduleStatus{s.Name, s.Enabled, s.Due.Std(), s.LastSuccess.Std(), s.Failures, s.LastError})
+	}
+	return out
+}
+
+// writeScheduleMetrics writes what there is to alert on, per schedule.
+func writeScheduleMetrics(w io.Writer, r fsm.Reader) {
+	for s := range fsm.BackupSchedules.All(r) {
+		for name, value := range map[string]float64{
+			"enabled":                        map[bool]float64{true: 1}[s.Enabled],
+			"due_timestamp_seconds":          float64(s.Due) / 1e6,
+			"last_success_timestamp_seconds": float64(s.LastSuccess) / 1e6,
+			"last_bytes":                     float64(s.LastBytes),
+			"failures":                       float64(s.Failures),
+		} {
+			metrics.WriteGaugeFloat64(w, fmt.Sprintf("flagraft_backup_%s{schedule=%q}", name, s.Name), value)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package server_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+const schedulesPath = "/api/flagraft/v1/backups/schedules/"
+
+// atLevel waits until the cluster of a node has reached the newest format level.
+func atLevel(t *testing.T, n *servertest.Node) {
+	t.Helper()
+	require.Eventually(t, func() bool { return n.State().Level() == fsm.FormatLevel }, 20*time.Second, 5*time.Millisecond)
+}
+
+// scheduleUntil waits until a schedule is as wanted.
+func scheduleUntil(t *testing.T, c *servertest.Client, what func(s map[string]any) bool) map[string]any {
+	t.Helper()
+	var last map[string]any
+	require.Eventually(t, func() bool {
+		last = c.Object("GET", schedulesPath+"1/", nil, 200)
+		return what(last)
+	}, 20*time.Second, 20*time.Millisecond)
+	return last
+}
+
+func TestScheduledBackupsToADirectory(t *testing.T) {
+	dir := t.TempDir()
+	n := servertest.Start(t, func(st *settings.Settings) { st.BackupDir = dir })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	made := admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "0 3 * * *", "target": "here", "keep": 2}, 201)
+	require.Equal(t, true, made["enabled"])
+	require.Nil(t, made["last_run"])
+	require.True(t, strings.HasSuffix(made["due"].(string), "T03:00:00Z") || strings.HasSuffix(made["due"].(string), "T03:00:00.000000Z"), made["due"])
+	other := filepath.Join(dir, "here", "daily-2-20200101T000000Z-1.backup")
+	require.NoError(t, os.MkdirAll(filepath.Dir(other), 0o700))
+	require.NoError(t, os.WriteFile(other, []byte("of another schedule"), 0o600))
+
+	files := map[any]bool{}
+	for i := range 3 {
+		success := admin.Object("GET", schedulesPath+"1/", nil, 200)["last_success"]
+		admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+		s := scheduleUntil(t, admin, func(s map[string]any) bool { return s["last_success"] != success })
+		require.Empty(t, s["last_error"], i)
+		files[s["last_file"]] = true
+		raw, err := os.ReadFile(filepath.Join(dir, "here", s["last_file"].(string)))
+		require.NoError(t, err)
+		require.Equal(t, s["last_bytes"], float64(len(raw)))
+		h, err := fsm.VerifyBackup(bytes.NewReader(raw))
+		require.NoError(t, err)
+		require.Equal(t, s["last_index"], float64(h.Index))
+		require.Greater(t, s["due"], s["last_success"], "the next one is planned")
+		time.Sleep(1100 * time.Millisecond) // the second is part of the name
+	}
+	require.Len(t, files, 3)
+	left, err := os.ReadDir(filepath.Join(dir, "here"))
+	require.NoError(t, err)
+	require.Len(t, left, 3, "two are kept, and the file of the other schedule")
+	require.FileExists(t, other)
+	require.Equal(t, float64(1), n.Metric(t, `flagraft_backup_enabled{schedule="daily"}`))
+	require.Positive(t, n.Metric(t, `flagraft_backup_last_success_timestamp_seconds{schedule="daily"}`))
+}
+
+// TestAFailedScheduledBackupIsTriedAgain takes the target away, and gives it back.
+func TestAFailedScheduledBackupIsTriedAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backups")
+	require.NoError(t, os.WriteFile(dir, []byte("a file where the directory should be"), 0o600))
+	n := servertest.Start(t, func(st *settings.Settings) { st.BackupDir = dir })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	admin.Object("POST", schedulesPath, map[string]any{"name": "often", "when": "6h", "target": "here"}, 201)
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	s := scheduleUntil(t, admin, func(s map[string]any) bool { return s["failures"] != 0.0 })
+	require.Contains(t, s["last_error"], "not a directory")
+	require.Nil(t, s["last_success"])
+	due, err := time.Parse(time.RFC3339Nano, s["due"].(string))
+	require.NoError(t, err)
+	require.Less(t, time.Until(due), 2*time.Minute, "it is tried again before the next regular one")
+	require.Equal(t, 1.0, n.Metric(t, `flagraft_backup_failures{schedule="often"}`))
+
+	require.NoError(t, os.Remove(dir))
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	s = scheduleUntil(t, admin, func(s map[string]any) bool { return s["failures"] == 0.0 })
+	require.Empty(t, s["last_error"])
+	require.NotNil(t, s["last_success"])
+}
+
+func TestBackupSchedulesAreChecked(t *testing.T) {
+	n := servertest.Start(t)
+	atLevel(t, n)
+	admin := n.Admin(t)
+	good := func(change ...string) map[string]any {
+		in := map[string]any{"name": "a", "when": "6h", "target": "d"}
+		for i := 0; i < len(change); i += 2 {
+			in[change[i]] = change[i+1]
+		}
+		return in
+	}
+	for _, bad := range []map[string]any{
+		good("name", "A b"), good("name", "-a"), good("name", ""), good("when", "5s"), good("when", "nonsense"), good("when", "61 * * * *"),
+		good("target", ""), good("target", "s3://key:secret@bucket"), good("target", "gs://bucket"), good("keep", "-1"), {},
+	} {
+		a := admin.Do("POST", schedulesPath, bad)
+		require.Equal(t, 400, a.Status, "%v: %s", bad, a.Raw)
+		require.NotContains(t, a.Raw, "secret")
+	}
+	admin.Object("POST", schedulesPath, good(), 201)
+	admin.Object("POST", schedulesPath, good(), 400)
+	admin.Object("PATCH", schedulesPath+"1/", map[string]any{"enabled": false, "keep": 0}, 200)
+	require.Equal(t, "6h", admin.Object("GET", schedulesPath+"1/", nil, 200)["when"])
+	admin.Object("POST", schedulesPath+"1/run/", nil, 400)
+	require.Len(t, admin.List("GET", schedulesPath, nil, 200), 1)
+	require.Equal(t, 204, admin.Do("DELETE", schedulesPath+"1/", nil).Status)
+	require.Equal(t, 404, admin.Do("GET", schedulesPath+"1/", nil).Status)
+	require.Equal(t, 401, n.Client(t).Do("GET", schedulesPath, nil).Status)
+}
