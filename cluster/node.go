@@ -170,6 +170,9 @@ func (n *Node) openStorage() error {
 	if err != nil {
 		return fmt.Errorf("cluster: open snapshots in %s: %w", filepath.Join(dir, "snapshots"), err)
 	}
+	if err := checkSnapshots(dir); err != nil {
+		return err
+	}
 	n.snaps = &snapshotStore{SnapshotStore: files}
 	return nil
 }
