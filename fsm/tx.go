@@ -61,6 +61,10 @@ func (tx *Tx) Identity(o identity.Op, applied func(identity.Result)) {
 // nextID gives the next id of a table, for rows that are put without one.
 func (tx *Tx) nextID(def *tableDef) uint64 { return tx.next(uint64(def.number)) }
 
+// NextEnvironmentID reserves the id of an [Environment] that is put later: its
+// identities can come first.
+func (tx *Tx) NextEnvironmentID() uint64 { return tx.nextID(Environments.def) }
+
 // NextMultivariateValueID gives the next id of a [MultivariateValue].
 func (tx *Tx) NextMultivariateValueID() uint64 { return tx.next(sequenceMultivariateValue) }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,12 +33,14 @@ func (n *Node) WriteBackup(w io.Writer) (fsm.BackupHeader, error) {
 	})
 }
 
+// backupRows are everything about backups, restores, exports and imports.
 func (n *Node) backupRows() []route.Row {
-	return []route.Row{{Method: "GET", Path: backupPath, OperationID: "flagraft_v1_backup_retrieve", Tag: "Backups", Kind: route.Local,
+	backup := []route.Row{{Method: "GET", Path: backupPath, OperationID: "flagraft_v1_backup_retrieve", Tag: "Backups", Kind: route.Local,
 		Auth: route.Superuser, Summary: "Take a backup of everything as one file.",
 		Description: "The answer is the file, written by this node while it goes on serving. By default it holds every write acknowledged before the " +
 			"request; with Flagraft-Consistency: local, or while there is no leader, what this node has applied, Flagraft-Age ms old at most.",
 		Handler: route.Raw(n.serveBackup, nil, nil)}}
+	return slices.Concat(backup, n.restoreRows(), n.exportRows(), n.importRows())
 }
 
 // serveBackup streams a backup.

@@ -29,6 +29,7 @@ const (
 	callUsage      uint8 = 3  // an entry of usage counters
 	callStateHash  uint8 = 10 // the state hash at a mark in the log; see hash_check.go
 	callRestore    uint8 = 20 // a part of a backup to restore
+	callImport     uint8 = 21 // a document to import
 )
 
 const (

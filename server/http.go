@@ -106,12 +106,22 @@ func (s *Server) stop(ctx context.Context) error {
 	return err
 }
 
-var streamPath, backupStream = []byte("/sse/"), []byte(strings.TrimSuffix(backupPath, "/"))
+var (
+	streamPath    = []byte("/sse/")
+	backupStream  = []byte(strings.TrimSuffix(backupPath, "/"))
+	exportStream  = []byte(strings.TrimSuffix(exportPath, "/"))
+	importStream  = []byte(strings.TrimSuffix(importPath, "/"))
+	authorization = []byte("Authorization")
+)
 
-// headerReceived gives slow readers a time limit. Streams have none: it would end them. Backups have their own.
+// headerReceived gives slow readers a time limit. Streams have none: it would end them. Backups have
+// their own.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if uri := h.RequestURI(); bytes.HasPrefix(uri, streamPath) || bytes.HasPrefix(uri, backupStream) {
+	switch uri := h.RequestURI(); {
+	case bytes.HasPrefix(uri, streamPath), bytes.HasPrefix(uri, backupStream), bytes.HasPrefix(uri, exportStream):
 		return fasthttp.RequestConfig{}
+	case bytes.HasPrefix(uri, importStream) && len(h.PeekBytes(authorization)) > 0: // who sends none is not let in anyway
+		return fasthttp.RequestConfig{WriteTimeout: importTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
 	}
 	return fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}
 }

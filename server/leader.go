@@ -116,6 +116,7 @@ func (n *Node) handleCalls() {
 		return n.batcher.Submit(ctx, batch)
 	})
 	n.cluster.Handle(callRestore, n.serveRestore)
+	n.cluster.Handle(callImport, n.handleImport)
 	n.cluster.Handle(callUsage, func(ctx context.Context, _ string, entry []byte) ([]byte, error) {
 		_, err := n.cluster.Propose(ctx, entry)
 		return nil, err

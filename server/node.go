@@ -151,7 +151,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), n.restoreRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}

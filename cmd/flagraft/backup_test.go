@@ -14,6 +14,7 @@ import (
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
 )
 
 // runCommand runs a command and returns what it prints and its exit code.
@@ -115,5 +116,32 @@ func TestBackupRestore(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, out, "backup is not readable")
 	_, code = runCommand(t, newBackupCommand(), "restore", file+"x")
+	require.Equal(t, 2, code)
+}
+
+func TestExportAndImport(t *testing.T) {
+	source := servertest.Start(t, func(st *settings.Settings) { st.Demo = true })
+	file := filepath.Join(t.TempDir(), "e.json")
+	t.Setenv("FLAGRAFT_TOKEN", source.Token(t))
+	out, code := runCommand(t, newExportCommand(), "-o", file, "--url", source.Base, "--identities")
+	require.Zero(t, code, out)
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	shown, code := runCommand(t, newExportCommand(), "-o", "-", "--url", source.Base, "--identities")
+	require.Zero(t, code)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(raw), shown)
+
+	target := servertest.Start(t)
+	t.Setenv("FLAGRAFT_TOKEN", target.Token(t))
+	out, code = runCommand(t, newImportCommand(), file, "--url", target.Base)
+	require.Zero(t, code, out)
+	require.Contains(t, out, `project "Demo": id 1, 4 features`)
+	out, code = runCommand(t, newImportCommand(), file, "--url", target.Base)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "already")
+	_, code = runCommand(t, newImportCommand(), file+"x", "--url", target.Base)
 	require.Equal(t, 2, code)
 }

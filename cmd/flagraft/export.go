@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flagraft/flagraft/server/portable"
+)
+
+func newExportCommand() *cobra.Command {
+	var node remote
+	var out, organisation, asOf, index string
+	var identities, secrets bool
+	cmd := &cobra.Command{
+		Use:   "export -o FILE",
+		Short: "Write organisations, projects and flags as JSON",
+		Long: "Write what a running installation holds as JSON to read, edit, keep under version control and import elsewhere: all of one moment.\n" +
+			"Accounts, permissions, audit and usage stay behind (flagraft backup takes everything).",
+		Args: cobra.NoArgs,
+		Example: "  flagraft export -o flags.json\n" +
+			"  flagraft export -o before.json --as-of 2026-03-01T12:00:00Z",
+	}
+	node.register(cmd.Flags())
+	f := cmd.Flags()
+	f.StringVarP(&out, "output", "o", "", "file to write, - for the terminal; it appears whole or not at all (mode 0600)")
+	f.StringVar(&organisation, "organisation", "", "id of the only organisation to write")
+	f.BoolVar(&identities, "identities", false, "identities, with traits and overrides, too")
+	f.BoolVar(&secrets, "secrets", false, "server-side environment keys, too")
+	f.StringVar(&asOf, "as-of", "", "as it was at a time (RFC 3339), as far as the change log reaches back")
+	f.StringVar(&index, "index", "", "as it was at a log index")
+	cmd.MarkFlagsMutuallyExclusive("as-of", "index")
+	_ = cmd.MarkFlagRequired("output") // declared above
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		q := url.Values{}
+		for name, v := range map[string]string{"organisation": organisation, "as_of": asOf, "index": index} {
+			if v != "" {
+				q.Set(name, v)
+			}
+		}
+		q.Set("identities", fmt.Sprint(identities))
+		q.Set("secrets", fmt.Sprint(secrets))
+		resp, err := node.do(cmd.Context(), "GET", "/api/flagraft/v1/export/?"+q.Encode(), nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }() // only read
+		if out == "-" {
+			_, err := io.Copy(cmd.OutOrStdout(), resp.Body)
+			return err
+		}
+		size, err := writeWhole(out, func(f *os.File) error {
+			if _, err := io.Copy(f, newProgress(cmd.ErrOrStderr(), "received", resp.Body)); err != nil {
+				return fmt.Errorf("the export broke off: %w", err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d bytes\n", out, size)
+		return err
+	}
+	return cmd
+}
+
+func newImportCommand() *cobra.Command {
+	var node remote
+	var into string
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Import the projects of an export",
+		Long: "Import the projects of an export, one after the other, each whole or not at all. They get ids of their own; keys that are taken are made\n" +
+			"anew and told. A project whose name its organisation has already is refused, and ends the import.",
+		Args: cobra.ExactArgs(1),
+	}
+	node.register(cmd.Flags())
+	cmd.Flags().StringVar(&into, "into", "", "id of the organisation that gets the projects (default: the one with the document's name, or a new one)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		raw, err := os.ReadFile(args[0])
+		if err != nil {
+			return exitError{err, 2}
+		}
+		d, err := portable.Parse(raw)
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		path := "/api/flagraft/v1/import/"
+		if into != "" {
+			path += "?into=" + url.QueryEscape(into)
+		}
+		for i := range d.Organisations {
+			projects := d.Organisations[i].Projects
+			for j := range projects {
+				if err := importProject(cmd, &node, path, d, i, j); err != nil {
+					return fmt.Errorf("project %q: %w", projects[j].Name, err)
+				}
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// importProject sends one project of a document: each fits the size of a request better than all.
+func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Document, organisation, project int) error {
+	one, o := *d, d.Organisations[organisation]
+	o.Projects = o.Projects[project : project+1]
+	one.Organisations = []portable.Organisation{o}
+	var done struct{ Projects []portable.Imported }
+	if err := node.call(cmd.Context(), "POST", path, one, &done); err != nil {
+		return err
+	}
+	for _, p := range done.Projects {
+		var keys []string
+		for _, e := range p.Environments {
+			key := e.Name + " " + e.APIKey
+			if e.NewKey {
+				key += " (a new key: the document's is taken)"
+			}
+			keys = append(keys, key)
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "project %q: id %d, %d features, %d segments, %d identities; environments: %s\n",
+			p.Name, p.Project, p.Features, p.Segments, p.Identities, strings.Join(keys, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-memdb"
+)
+
+// ErrTooEarly is the error for a moment that the change log does not reach back to.
+var ErrTooEarly = errors.New("the change log does not reach back that far")
+
+// AsOf returns the rows as they were after the last write for which kept reports
+// true: the writes since are undone from the change log. What the change log
+// leaves out (tokens, audit, usage, answers) and the identities are those of now.
+// It goes back neither past what retention removed nor past a restore: then the
+// error is an [ErrTooEarly].
+func (s *State) AsOf(kept func(index uint64, at Time) bool) (*State, error) {
+	fork := s.db.Snapshot() // may be newer than s: all is read from it
+	past := *s
+	past.db, past.txn = fork, fork.Txn(false)
+	entries := slices.Collect(ChangeLog.Refs(&past)) // by id: in the order of the log
+	txn := fork.Txn(true)
+	defer txn.Abort()
+	for i, e := range slices.Backward(entries) {
+		if kept(e.Index, e.Time) {
+			past.Index, past.Time = e.Index, e.Time
+			break
+		}
+		if e.Note != "" || i == 0 && e.ID > 1 {
+			return nil, fmt.Errorf("%w: it begins at %s, index %d", ErrTooEarly, e.Time.Std().Format(time.RFC3339), e.Index)
+		}
+		for _, c := range slices.Backward(e.Changes) {
+			if err := undo(txn, c); err != nil {
+				return nil, err
+			}
+		}
+		past.Index, past.Time = e.Index-1, min(past.Time, e.Time-1)
+	}
+	txn.Commit()
+	past.txn = fork.Txn(false)
+	return &past, nil
+}
+
+// undo puts a row back to what it was before a change.
+func undo(txn *memdb.Txn, c RowChange) error {
+	def := registry.byNumber[c.Table]
+	if def == nil {
+		return fmt.Errorf("%w: unknown table %d", ErrFormat, c.Table)
+	}
+	if c.Before != nil {
+		object, err := def.decode(c.Before)
+		if err != nil {
+			return err
+		}
+		return txn.Insert(def.name, object)
+	}
+	object, err := txn.First(def.name, primaryIndex, Key(nil).Uint(c.ID))
+	if err != nil || object == nil {
+		return err
+	}
+	return txn.Delete(def.name, object)
+}

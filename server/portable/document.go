@@ -1,0 +1,196 @@
+// Package portable writes and reads what an installation holds as JSON that people can read and edit: organisations, projects, features,
+// segments, environments, states and, when asked for, identities and secrets. Accounts, permissions, audit and usage stay behind: a backup has them.
+//
+// Numbers in a document ("number", "segment", "option") only tie its parts together; an import gives ids of its own. Features are named.
+package portable
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Format and Version mark a document.
+const (
+	Format  = "flagraft-export"
+	Version = 1
+)
+
+// Document is a whole export.
+type Document struct {
+	Format        string         `json:"format"`
+	Version       int            `json:"version"`
+	Flagraft      string         `json:"flagraft"`
+	Index         uint64         `json:"index"` // of the state it was made of
+	Time          time.Time      `json:"time"`  // of the state, or as of which it was asked for
+	Identities    bool           `json:"identities"`
+	Secrets       bool           `json:"secrets"`
+	Organisations []Organisation `json:"organisations"`
+}
+
+// Organisation is an organisation's settings and projects.
+type Organisation struct {
+	UUID                         uuid.UUID `json:"uuid"`
+	Name                         string    `json:"name"`
+	CreatedDate                  time.Time `json:"created_date"`
+	PersistTraitData             bool      `json:"persist_trait_data"`
+	StopServingFlags             bool      `json:"stop_serving_flags"`
+	FeatureAnalytics             bool      `json:"feature_analytics"`
+	RestrictProjectCreateToAdmin bool      `json:"restrict_project_create_to_admin"`
+	Projects                     []Project `json:"projects"`
+}
+
+// Project is a project with everything in it.
+type Project struct {
+	UUID                    uuid.UUID     `json:"uuid"`
+	Name                    string        `json:"name"`
+	CreatedDate             time.Time     `json:"created_date"`
+	HideDisabledFlags       bool          `json:"hide_disabled_flags"`
+	EnableRealtimeUpdates   bool          `json:"enable_realtime_updates"`
+	PreventFlagDefaults     bool          `json:"prevent_flag_defaults"`
+	OnlyAllowLowerCaseNames bool          `json:"only_allow_lower_case_feature_names"`
+	FeatureNameRegex        *string       `json:"feature_name_regex"`
+	StaleFlagsLimitDays     int64         `json:"stale_flags_limit_days"`
+	EnforceFeatureOwners    bool          `json:"enforce_feature_owners"`
+	Tags                    []Tag         `json:"tags"`
+	Features                []Feature     `json:"features"`
+	Segments                []Segment     `json:"segments"`
+	Environments            []Environment `json:"environments"`
+}
+
+// Tag is a label of features.
+type Tag struct {
+	Number      int       `json:"number"`
+	UUID        uuid.UUID `json:"uuid"`
+	Label       string    `json:"label"`
+	Color       string    `json:"color"`
+	Description *string   `json:"description"`
+	IsPermanent bool      `json:"is_permanent"`
+	IsSystemTag bool      `json:"is_system_tag"`
+	Type        string    `json:"type"`
+}
+
+// Feature is a flag; its name is what the rest of the project calls it.
+type Feature struct {
+	UUID            uuid.UUID `json:"uuid"`
+	Name            string    `json:"name"`
+	Type            string    `json:"type"` // STANDARD or MULTIVARIATE
+	CreatedDate     time.Time `json:"created_date"`
+	DefaultEnabled  bool      `json:"default_enabled"`
+	InitialValue    *string   `json:"initial_value"`
+	Description     *string   `json:"description"`
+	IsArchived      bool      `json:"is_archived"`
+	IsServerKeyOnly bool      `json:"is_server_key_only"`
+	Tags            []int     `json:"tags"`
+	Options         []Option  `json:"options"`
+}
+
+// Option is one value of a multivariate feature; its number is among those of the feature.
+type Option struct {
+	Number     int       `json:"number"`
+	UUID       uuid.UUID `json:"uuid"`
+	Value      Value     `json:"value"`
+	Percentage float64   `json:"default_percentage_allocation"`
+	Key        *string   `json:"key"`
+}
+
+// Value is a typed value. A column of another type than Type is one that the type was changed from.
+type Value struct {
+	Type    string  `json:"type"` // unicode, int or bool
+	String  *string `json:"string,omitempty"`
+	Integer *int64  `json:"integer,omitempty"`
+	Boolean *bool   `json:"boolean,omitempty"`
+}
+
+// Segment is a set of rules over traits.
+type Segment struct {
+	Number      int       `json:"number"`
+	UUID        uuid.UUID `json:"uuid"`
+	Name        string    `json:"name"`
+	Description *string   `json:"description"`
+	Feature     string    `json:"feature,omitempty"` // set: only for this feature
+	CreatedAt   time.Time `json:"created_at"`
+	Rules       []Rule    `json:"rules"`
+}
+
+// Rule combines conditions and rules.
+type Rule struct {
+	Type       string      `json:"type"` // ALL, ANY or NONE
+	Conditions []Condition `json:"conditions"`
+	Rules      []Rule      `json:"rules"`
+}
+
+// Condition compares a trait with a value.
+type Condition struct {
+	Operator    string  `json:"operator"`
+	Property    *string `json:"property"`
+	Value       *string `json:"value"`
+	Description *string `json:"description,omitempty"`
+}
+
+// Environment is an environment with its states. ServerKeys are there with secrets only, Identities with identities only.
+type Environment struct {
+	UUID                        uuid.UUID   `json:"uuid"`
+	Name                        string      `json:"name"`
+	APIKey                      string      `json:"api_key"` // client-side: public
+	Description                 *string     `json:"description"`
+	CreatedDate                 time.Time   `json:"created_date"`
+	AllowClientTraits           bool        `json:"allow_client_traits"`
+	BannerText                  *string     `json:"banner_text"`
+	BannerColour                *string     `json:"banner_colour"`
+	HideDisabledFlags           *bool       `json:"hide_disabled_flags"`
+	UseCompositeKeyForHashing   bool        `json:"use_identity_composite_key_for_hashing"`
+	HideSensitiveData           bool        `json:"hide_sensitive_data"`
+	UseV2FeatureVersioning      bool        `json:"use_v2_feature_versioning"`
+	UseIdentityOverridesInLocal bool        `json:"use_identity_overrides_in_local_eval"`
+	UseMVV2Evaluation           bool        `json:"use_mv_v2_evaluation"`
+	ServerKeys                  []ServerKey `json:"server_keys,omitempty"`
+	States                      []State     `json:"states"`
+	SegmentOverrides            []Override  `json:"segment_overrides"`
+	Identities                  []Identity  `json:"identities,omitempty"`
+}
+
+// ServerKey is a server-side key.
+type ServerKey struct {
+	Key       string     `json:"key"`
+	Name      string     `json:"name"`
+	Active    bool       `json:"active"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// State is a feature's value and enabled state.
+type State struct {
+	UUID     uuid.UUID  `json:"uuid"`
+	Feature  string     `json:"feature"`
+	Enabled  bool       `json:"enabled"`
+	Value    Value      `json:"value"`
+	Variants []Variant  `json:"variants,omitempty"`
+	Seed     uint64     `json:"seed"` // decides who gets which variant
+	LiveFrom *time.Time `json:"live_from,omitempty"`
+	Version  int64      `json:"version"`
+}
+
+// Variant is the share of an option.
+type Variant struct {
+	Option     int     `json:"option"`
+	Percentage float64 `json:"percentage_allocation"`
+}
+
+// Override is a feature's state for a segment.
+type Override struct {
+	Segment  int   `json:"segment"`
+	Priority int64 `json:"priority"`
+	State
+}
+
+// Identity is an identity with its traits and overrides.
+type Identity struct {
+	Identifier string           `json:"identifier"`
+	Alias      string           `json:"alias,omitempty"`
+	Traits     map[string]Trait `json:"traits"`
+	Overrides  []State          `json:"overrides,omitempty"`
+}
+
+// Trait is the JSON of a trait's value.
+type Trait = any

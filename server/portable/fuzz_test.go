@@ -1,0 +1,80 @@
+package portable_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/fsmtest"
+	"github.com/flagraft/flagraft/server/portable"
+)
+
+// seed is a document with one of everything.
+func seed(t testing.TB) []byte {
+	text, property := "v", "plan"
+	state := portable.State{Feature: "f", Enabled: true, Value: portable.Value{Type: "unicode", String: &text}, Variants: []portable.Variant{{Option: 1, Percentage: 30}}, Seed: 7, Version: 1}
+	raw, err := json.Marshal(portable.Document{Format: portable.Format, Version: portable.Version, Time: time.Unix(1, 0).UTC(), Organisations: []portable.Organisation{{
+		Name: "o", UUID: uuid.UUID{1}, Projects: []portable.Project{{
+			Name: "p", Tags: []portable.Tag{{Number: 1, Label: "t"}},
+			Features: []portable.Feature{{Name: "f", Type: "MULTIVARIATE", Tags: []int{1}, Options: []portable.Option{{Number: 1, Value: portable.Value{Type: "int"}, Percentage: 50}}}},
+			Segments: []portable.Segment{{Number: 1, Name: "s", Rules: []portable.Rule{{Type: "ALL", Rules: []portable.Rule{{Type: "ANY",
+				Conditions: []portable.Condition{{Operator: "EQUAL", Property: &property, Value: &text}}}}}}}},
+			Environments: []portable.Environment{{Name: "e", APIKey: "key", ServerKeys: []portable.ServerKey{{Key: "ser.x", Name: "k", Active: true}},
+				States: []portable.State{state}, SegmentOverrides: []portable.Override{{Segment: 1, State: state}},
+				Identities: []portable.Identity{{Identifier: "i", Traits: map[string]portable.Trait{"plan": "gold", "n": 1.5}, Overrides: []portable.State{state}}}}},
+		}},
+	}}})
+	require.NoError(t, err)
+	return raw
+}
+
+// FuzzImport imports damaged documents: what passes the checks is imported and can be exported again; nothing panics on the way.
+func FuzzImport(f *testing.F) {
+	f.Add(seed(f))
+	f.Add([]byte(`{"format":"flagraft-export","version":1,"organisations":[]}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		d, err := portable.Parse(raw)
+		if err != nil {
+			return
+		}
+		n := fsmtest.New(t)
+		for i := range d.Organisations {
+			for j := range d.Organisations[i].Projects {
+				importOne(t, n, &d.Organisations[i], &d.Organisations[i].Projects[j])
+			}
+		}
+		require.NoError(t, portable.Write(new(bytes.Buffer), n.FSM.State(), portable.Options{Identities: true, Secrets: true}))
+	})
+}
+
+func importOne(t *testing.T, n *fsmtest.Node, o *portable.Organisation, p *portable.Project) {
+	var ids []uint64
+	n.Write(t, func(tx *fsm.Tx) error {
+		for range p.Environments {
+			ids = append(ids, tx.NextEnvironmentID())
+		}
+		return nil
+	})
+	if ops := p.IdentityOps(ids); len(ops) > 0 {
+		_, results, err := n.Identities.Write(t.Context(), ops)
+		require.NoError(t, err)
+		for _, r := range results {
+			if r.Status != 0 {
+				return // over a limit: the server gives the import up, too
+			}
+		}
+	}
+	_, err := n.Writer.Write(t.Context(), fsm.Author{}, func(tx *fsm.Tx) error {
+		_, err := p.Import(tx, o, 0, 0, ids)
+		return err
+	})
+	if err != nil {
+		var invalid *portable.Invalid
+		require.ErrorAs(t, err, &invalid)
+	}
+}

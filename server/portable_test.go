@@ -1,0 +1,178 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/portable"
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+const exportPath, importPath = "/api/flagraft/v1/export/", "/api/flagraft/v1/import/"
+
+// furnished is a node with the demo project, and in it every kind of thing that an export holds.
+func furnished(t *testing.T) (*servertest.Node, *servertest.Client) {
+	t.Helper()
+	n := servertest.Start(t, func(st *settings.Settings) { st.Demo = true })
+	c := n.Admin(t)
+	var project fsm.Project
+	var development fsm.Environment
+	for e := range fsm.Environments.All(n.State()) {
+		if e.Name == "Development" {
+			development = e
+			project, _ = fsm.Projects.Get(n.State(), e.Project)
+		}
+	}
+	tag := c.Object("POST", fmt.Sprintf("/api/v1/projects/%d/tags/", project.ID), map[string]any{"label": "a <b> & c", "color": "#123456"}, 201)
+	c.Object("POST", fmt.Sprintf("/api/v1/projects/%d/features/", project.ID), map[string]any{"name": "tagged", "initial_value": "7", "tags": []any{tag["id"]}}, 201)
+	sdk := n.Client(t).With("X-Environment-Key", development.APIKey)
+	for i := range 3 {
+		sdk.Object("POST", "/api/v1/identities/", map[string]any{"identifier": fmt.Sprintf("who-%d ✓", i), "traits": []map[string]any{
+			{"trait_key": "plan", "trait_value": "premium"}, {"trait_key": "n", "trait_value": i}, {"trait_key": "f", "trait_value": 1.5}, {"trait_key": "b", "trait_value": true}}}, 200)
+	}
+	edge := fmt.Sprintf("/api/v1/environments/%s/edge-identities/", development.APIKey)
+	who := c.Object("GET", edge, nil, 200)["results"].([]any)[0].(map[string]any)["identity_uuid"]
+	c.Object("POST", fmt.Sprintf("%s%v/edge-featurestates/", edge, who), map[string]any{"feature": "page_size", "enabled": false, "feature_state_value": 99}, 201)
+	return n, c
+}
+
+// sameButWhen leaves out of an export what tells of its moment.
+func sameButWhen(raw string) string {
+	return regexp.MustCompile(`(?m)^  "(index|time)": .*$`).ReplaceAllString(raw, "")
+}
+
+// TestExportImportExport takes an export to an empty node: its own export is the same, and clients get the same flags.
+func TestExportImportExport(t *testing.T) {
+	source, c := furnished(t)
+	const everything = exportPath + "?identities=true&secrets=true"
+	exported := c.Do("GET", everything, nil)
+	require.Equal(t, 200, exported.Status, exported.Raw)
+	require.Contains(t, exported.Raw, "a <b> & c", "people read it")
+	var d portable.Document
+	require.NoError(t, json.Unmarshal([]byte(exported.Raw), &d))
+	require.Len(t, d.Organisations, 1)
+	p := d.Organisations[0].Projects[0]
+	require.Len(t, p.Environments, 2)
+	require.Len(t, p.Environments[0].Identities, 3)
+	require.NotEmpty(t, p.Segments)
+	require.NotEmpty(t, p.Environments[0].SegmentOverrides)
+	require.NotEmpty(t, p.Environments[1].ServerKeys)
+
+	target := servertest.Start(t, func(st *settings.Settings) { st.OrganisationName = "Other" })
+	to := target.Admin(t)
+	made := to.Object("POST", importPath, exported.Raw, 200)["projects"].([]any)[0].(map[string]any)
+	require.Equal(t, float64(3), made["identities"])
+	again := to.Do("GET", everything+"&organisation="+fmt.Sprint(made["organisation"]), nil)
+	require.Equal(t, sameButWhen(exported.Raw), sameButWhen(again.Raw))
+
+	for _, e := range p.Environments {
+		for _, who := range []string{"", "who-0 ✓", "who-1 ✓"} {
+			require.Equal(t, flagsOf(t, source, e.APIKey, who), flagsOf(t, target, e.APIKey, who), "%s %s", e.Name, who)
+		}
+	}
+	twice := to.Do("POST", importPath, exported.Raw)
+	require.Equal(t, 400, twice.Status)
+	require.Contains(t, twice.Raw, `it has a project`)
+
+	// Beside itself: names and keys that are taken.
+	d.Organisations[0].Name = "A second one"
+	raw, err := json.Marshal(d)
+	require.NoError(t, err)
+	second := to.Object("POST", importPath, string(raw), 200)["projects"].([]any)[0].(map[string]any)
+	for _, e := range second["environments"].([]any) {
+		require.Equal(t, true, e.(map[string]any)["new_key"])
+	}
+}
+
+// flagsOf are the names and values an environment serves to an identity, or without one.
+func flagsOf(t *testing.T, n *servertest.Node, key, who string) map[string]string {
+	t.Helper()
+	c := n.Client(t).With("X-Environment-Key", key)
+	var list []any
+	if who == "" {
+		list = c.List("GET", "/api/v1/flags/", nil, 200)
+	} else {
+		list = c.Object("POST", "/api/v1/identities/", map[string]any{"identifier": who, "traits": []any{}}, 200)["flags"].([]any)
+	}
+	out := map[string]string{}
+	for _, f := range list {
+		f := f.(map[string]any)
+		out[f["feature"].(map[string]any)["name"].(string)] = fmt.Sprint(f["enabled"], f["feature_state_value"])
+	}
+	return out
+}
+
+// TestExportWithoutSecrets holds neither server keys nor identities unless they are asked for.
+func TestExportWithoutSecrets(t *testing.T) {
+	_, c := furnished(t)
+	raw := c.Do("GET", exportPath, nil).Raw
+	require.NotContains(t, raw, "ser.")
+	require.NotContains(t, raw, "who-")
+	require.Equal(t, 404, c.Do("GET", exportPath+"?organisation=99", nil).Status)
+	require.Equal(t, 400, c.Do("GET", exportPath+"?organisation=x", nil).Status)
+}
+
+// TestExportOfThen goes back in the change log.
+func TestExportOfThen(t *testing.T) {
+	n, c := furnished(t)
+	before := c.Do("GET", exportPath, nil).Raw
+	var d portable.Document
+	require.NoError(t, json.Unmarshal([]byte(before), &d))
+	then := n.State().Time.Std().Format(time.RFC3339Nano)
+	environment := d.Organisations[0].Projects[0].Environments[0]
+	c.Do("DELETE", fmt.Sprintf("/api/v1/environments/%s/", environment.APIKey), nil)
+	var feature fsm.Feature
+	for feature = range fsm.Features.All(n.State()) {
+		break
+	}
+	require.Equal(t, 204, c.Do("DELETE", fmt.Sprintf("/api/v1/projects/%d/features/%d/", feature.Project, feature.ID), nil).Status)
+	now := c.Do("GET", exportPath, nil).Raw
+	require.NotContains(t, now, environment.APIKey)
+	require.Equal(t, sameButWhen(before), sameButWhen(c.Do("GET", exportPath+"?as_of="+then, nil).Raw))
+	require.Equal(t, sameButWhen(before), sameButWhen(c.Do("GET", exportPath+fmt.Sprintf("?index=%d", d.Index), nil).Raw))
+	require.Equal(t, sameButWhen(now), sameButWhen(c.Do("GET", exportPath+"?as_of=2199-01-01T00:00:00Z", nil).Raw))
+	require.Contains(t, c.Do("GET", exportPath+"?as_of=2001-01-01T00:00:00Z", nil).Raw, `"organisations": []`)
+	require.Equal(t, 400, c.Do("GET", exportPath+"?identities=true&index=3", nil).Status)
+	require.Equal(t, 400, c.Do("GET", exportPath+"?as_of=yesterday", nil).Status)
+}
+
+// TestImportRefusesWholly refuses what cannot be imported and leaves nothing of it.
+func TestImportRefusesWholly(t *testing.T) {
+	_, c := furnished(t)
+	good := c.Do("GET", exportPath+"?identities=true", nil).Raw
+	n := servertest.Start(t)
+	to := n.Admin(t)
+	for name, change := range map[string][2]string{
+		"another format":   {`"format": "flagraft-export"`, `"format": "other"`},
+		"a typing error":   {`"is_archived"`, `"is_archivd"`},
+		"no such feature":  {`"feature": "banner_text"`, `"feature": "banner"`},
+		"unknown operator": {`"operator": "EQUAL"`, `"operator": "ALMOST"`},
+		"unknown type":     {`"type": "int"`, `"type": "number"`},
+		"null character":   {`"a <b> & c"`, `"a\u0000"`},
+		"bad share":        {`"percentage_allocation": 25`, `"percentage_allocation": 90`},
+		"cut":              {`}`, ``},
+	} {
+		bad := strings.ReplaceAll(good, change[0], change[1])
+		require.NotEqual(t, good, bad, name)
+		a := to.Do("POST", importPath, bad)
+		require.Equal(t, 400, a.Status, "%s: %s", name, a.Raw)
+	}
+	require.True(t, n.State().Empty())
+	require.Empty(t, n.State().Identities().Environments())
+	require.Equal(t, 413, to.Do("POST", importPath, strings.Repeat(" ", 17<<20)).Status)
+
+	// Identities that are refused late take the project with them.
+	long := `"traits": {"big": "` + strings.Repeat("x", 70_000) + `", `
+	a := to.Do("POST", importPath, strings.ReplaceAll(good, `"traits": {`, long))
+	require.Equal(t, 400, a.Status, a.Raw)
+	require.True(t, n.State().Empty())
+	require.Empty(t, n.State().Identities().Environments())
+}
