@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A restore replaces everything by a backup, through the log (ADR 10): its parts
+// A restore replaces everything by a backup, through the log (ADR 11): its parts
 // are entries, each node gathers them, and the last one makes the switch. So it
 // is committed or not like any write, on all nodes at one index, and the index
 // goes on from there.
