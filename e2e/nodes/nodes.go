@@ -3,6 +3,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,13 +59,14 @@ type Node struct {
 	Dir                      string
 	Log                      string // file with everything it printed
 
-	args []string
-	env  []string
-	opts *Options
-	host Host // nil: loopback
-	http *http.Transport
-	cmd  *exec.Cmd
-	done chan struct{}
+	args   []string
+	env    []string
+	opts   *Options
+	binary string // instead of the options'
+	host   Host   // nil: loopback
+	http   *http.Transport
+	cmd    *exec.Cmd
+	done   chan struct{}
 }
 
 // Start starts n nodes of the binary below dir and waits until all are ready.
@@ -189,7 +191,7 @@ func (n *Node) Start() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the process has its own
-	cmd := exec.Command(n.opts.Binary, n.args...)
+	cmd := exec.Command(cmp.Or(n.binary, n.opts.Binary), n.args...)
 	cmd.Env = append(os.Environ(), n.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	launch := (*exec.Cmd).Start
@@ -206,6 +208,9 @@ func (n *Node) Start() error {
 	}(n.cmd, n.done)
 	return nil
 }
+
+// Use makes later starts run another binary.
+func (n *Node) Use(binary string) { n.binary = binary }
 
 // PID is the process id.
 func (n *Node) PID() int { return n.cmd.Process.Pid }

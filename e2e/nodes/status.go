@@ -21,6 +21,7 @@ type Status struct {
 	ReadOnly       bool   `json:"read_only"`
 	StateHashIndex uint64 `json:"state_hash_index"`
 	Version        string `json:"version"`
+	FormatLevel    uint8  `json:"format_level"` // 0: of before there were levels
 	Storage        struct {
 		Stores     uint64 `json:"stores"`
 		Entries    uint64 `json:"entries"`
