@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -17,6 +18,7 @@ import (
 // Bounds of the identity write path.
 const (
 	identityMailbox  = 50_000          // waiting requests of a node before it sheds
+	maxIdentityQueue = 64 << 20        // bytes of unanswered operations of a node before it sheds
 	maxIdentityEntry = 1 << 20         // bytes of one entry
 	identityRetry    = 5 * time.Second // how long a node asks again about one batch
 	identityPause    = 50 * time.Millisecond
@@ -44,6 +46,9 @@ type IdentityWriter struct {
 	stopped  context.Context
 	cancel   context.CancelFunc
 
+	// Bytes of the operations that are not answered yet, and how many there may be.
+	queued, bound atomic.Int64
+
 	// Owned by the actor.
 	seq       uint64
 	buf       []byte // encoded operations of the turn
@@ -57,6 +62,7 @@ type SendFunc func(ctx context.Context, batch []byte) (answer []byte, retry bool
 type identityRequest struct {
 	ctx    context.Context
 	ops    []identity.Op
+	bytes  int64
 	answer chan identityAnswer
 
 	skipped error // of the turn at hand: the context ended before, or it is refused
@@ -74,6 +80,7 @@ type identityAnswer struct {
 func NewIdentityWriter(f *FSM, node string, send SendFunc, share func() int, log *slog.Logger) *IdentityWriter {
 	w := &IdentityWriter{fsm: f, node: node, send: send, log: log, seq: uint64(time.Now().UnixMicro()), newcomers: newcomers{share: share}}
 	w.stopped, w.cancel = context.WithCancel(context.Background())
+	w.bound.Store(maxIdentityQueue)
 	w.mailbox = actor.StartBatch(identityMailbox, w.turn)
 	return w
 }
@@ -92,14 +99,38 @@ func (w *IdentityWriter) Waiting() int { return w.mailbox.Len() }
 // Refused returns how many requests were refused with [ErrNewcomers].
 func (w *IdentityWriter) Refused() uint64 { return w.newcomers.refused.Load() }
 
+// QueuedBytes returns how much memory the unanswered operations take, roughly.
+func (w *IdentityWriter) QueuedBytes() int64 { return w.queued.Load() }
+
+// Bound sets how many bytes of operations may be unanswered; more are refused with [ErrOverloaded].
+func (w *IdentityWriter) Bound(bytes int64) { w.bound.Store(bytes) }
+
+// sizeOfOps is what operations take in memory, roughly: texts and structs.
+func sizeOfOps(ops []identity.Op) (n int64) {
+	const op, trait = 250, 50
+	for i := range ops {
+		o := &ops[i]
+		n += int64(op + len(o.Identifier) + len(o.NewIdentifier) + len(o.Alias) + len(o.Key) + len(o.Value))
+		for _, t := range o.Traits {
+			n += int64(trait + len(t.Key) + len(t.Value))
+		}
+	}
+	return n
+}
+
 // Write carries out operations of one environment and returns once they are committed and applied
 // on this node, or ctx ends: then they may still be carried out. From the call on
 // ops and the slices inside belong to the writer; nobody may change them again.
 // Results are nil when the batch had been applied by an earlier attempt whose
 // answer was lost; the store has the truth.
 func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error) {
-	r := &identityRequest{ctx: ctx, ops: ops, answer: make(chan identityAnswer, 1)}
+	r := &identityRequest{ctx: ctx, ops: ops, bytes: sizeOfOps(ops), answer: make(chan identityAnswer, 1)}
+	if w.queued.Add(r.bytes) > w.bound.Load() {
+		w.queued.Add(-r.bytes)
+		return 0, nil, ErrOverloaded
+	}
 	if err := w.mailbox.TryTell(r); err != nil {
+		w.queued.Add(-r.bytes)
 		if errors.Is(err, actor.ErrFull) {
 			err = ErrOverloaded
 		}
@@ -141,18 +172,19 @@ func (w *IdentityWriter) turn(batch []*identityRequest) {
 func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
 	index, results, err := w.exchange(ops)
 	if err != nil || w.fsm.applied.Current() >= index {
-		settle(batch, index, results, err)
+		w.settle(batch, index, results, err)
 		return
 	}
 	batch = slices.Clone(batch) // the actor uses it again
 	w.settling.Go(func() {
-		settle(batch, index, results, w.fsm.applied.Wait(w.stopped, index))
+		w.settle(batch, index, results, w.fsm.applied.Wait(w.stopped, index))
 	})
 }
 
 // settle answers the requests of a batch.
-func settle(batch []*identityRequest, index uint64, results []identity.Result, err error) {
+func (w *IdentityWriter) settle(batch []*identityRequest, index uint64, results []identity.Result, err error) {
 	for _, r := range batch {
+		w.queued.Add(-r.bytes)
 		switch {
 		case r.skipped != nil:
 			r.answer <- identityAnswer{err: r.skipped}

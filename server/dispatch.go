@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"runtime/debug"
 	"time"
@@ -13,17 +14,28 @@ import (
 
 // handle serves one request. For raw rows it allocates nothing.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
-	if s.inFlight.Add(1) > int64(s.settings.MaxRequests) {
+	if s.inFlight.Add(1) > s.budget.requests && !isHealth(ctx) {
 		s.inFlight.Add(-1)
+		s.bodies.done(&ctx.Request.Header)
 		s.common.apply(ctx)
-		s.metrics.shed.Inc()
-		writeError(ctx, route.Unavailable("Too many requests are being worked on.", 1))
+		s.shed(ctx)
 		return
 	}
 	m := s.matches.Get().(*route.Match)
 	defer s.finish(ctx, m)
 	s.dispatch(ctx, m)
 }
+
+// shed turns a request away before anything was done for it.
+func (s *Server) shed(ctx *fasthttp.RequestCtx) {
+	s.metrics.shed.Inc()
+	writeError(ctx, route.Unavailable(msgBusy, 1))
+}
+
+var healthPath = []byte("/health")
+
+// isHealth recognises the requests of those who watch the node: they are never turned away.
+func isHealth(ctx *fasthttp.RequestCtx) bool { return bytes.HasPrefix(ctx.Path(), healthPath) }
 
 // finish is the end of every request, also of one that panicked.
 func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
@@ -37,6 +49,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
 		s.common.apply(ctx)
 		writeError(ctx, route.Internal())
 	}
+	s.bodies.done(&ctx.Request.Header)
 	if s.draining.Load() {
 		ctx.Response.Header.SetConnectionClose()
 	}
@@ -67,6 +80,11 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 	}
 	if !found {
 		s.unmatched(ctx, m)
+		return
+	}
+	if s.memory.short() && m.Row.Kind != route.Write && m.Row.Kind != route.Local {
+		s.common.apply(ctx)
+		s.shed(ctx)
 		return
 	}
 	if raw, ok := m.Row.Handler.(route.RawHandler); ok {

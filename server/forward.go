@@ -52,6 +52,11 @@ const (
 // write sends a request to the leader, one hop and never two, and waits until this node's Views show what it wrote. It asks again while
 // there is no leader, and, when the request carries an Idempotency-Key, also after an unknown outcome.
 func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
+	if !s.writes.enter(1) {
+		s.metrics.shed.Inc()
+		return route.ErrorResponse(route.Unavailable(msgBusy, 1))
+	}
+	defer s.writes.leave(1)
 	payload, err := encodeRequest(req)
 	if err != nil {
 		return route.ErrorResponse(err)
@@ -144,7 +149,14 @@ func (s *Server) written(data []byte) route.Response {
 }
 
 // serveWrite is the leader's side of write.
-func (s *Server) serveWrite(ctx context.Context, _ string, payload []byte) ([]byte, error) {
+func (s *Server) serveWrite(ctx context.Context, from string, payload []byte) ([]byte, error) {
+	if from != s.node {
+		if !s.calls.enter(int64(len(payload))) {
+			s.metrics.shed.Inc()
+			return encodeAnswer(route.ErrorResponse(route.Unavailable(msgBusy, 1)), fsm.Written{})
+		}
+		defer s.calls.leave(int64(len(payload)))
+	}
 	req, err := decodeRequest(payload)
 	if err != nil {
 		return nil, err

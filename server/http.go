@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/cluster/actor"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/route"
@@ -22,6 +24,12 @@ import (
 
 // writeBuffer: larger than fasthttp's 4 KB, so that an answer of ordinary size is one write.
 const writeBuffer = 32 << 10
+
+// lingerers is how many refused connections are given time to read why; more are closed at once.
+const lingerers = 256
+
+// acceptSlack: connections are counted when they are served, a moment after they were let in.
+const acceptSlack = 1024
 
 // Server serves the HTTP API of one node.
 type Server struct {
@@ -46,10 +54,18 @@ type Server struct {
 	streams      context.Context
 	closeStreams context.CancelFunc
 
-	retired  atomic.Bool // the node was removed from its cluster: see retire
-	inFlight atomic.Int64
-	draining atomic.Bool // answers close their connections
-	matches  sync.Pool   // of *route.Match, so that a lookup does not allocate
+	retired     atomic.Bool // the node was removed from its cluster: see retire
+	inFlight    atomic.Int64
+	draining    atomic.Bool // answers close their connections
+	budget      budget
+	bodies      *bodies
+	writes      gate // that run or wait here, in requests
+	calls       gate // that other nodes sent here, in bytes
+	memory      *memoryWatch
+	connections connections
+	openStreams func() int // connections that were taken over; nil: none
+
+	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
 	http     *fasthttp.Server
 	listener net.Listener
 	tls      *apiTLS // nil: plain HTTP
@@ -65,24 +81,26 @@ func (s *Server) listen() error {
 	if s.tls, err = openAPITLS(s.settings, s.log); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s.listener = s.tls.listener(l)
+	s.listener = s.tls.listener(boundedListener{Listener: l, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}})
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.badRequest,
 		HeaderReceived:        s.headerReceived,
 		Name:                  "flagraft",
-		Concurrency:           s.settings.MaxConnections,
-		ReadTimeout:           s.settings.ReadTimeout,
+		Concurrency:           int(s.budget.connections) + acceptSlack,               // the listener's bound comes first
+		ReadTimeout:           min(s.settings.HeaderTimeout, s.settings.ReadTimeout), // for the head: see headerReceived
 		IdleTimeout:           s.settings.IdleTimeout,
 		ReadBufferSize:        s.settings.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    s.settings.MaxBodyBytes,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
+		ConnState:             s.connections.changed,
 		KeepHijackedConns:     true, // streams own their connections
 		NoDefaultServerHeader: true,
 		Logger:                quietLogger{s.log},
 	}
+	s.memory.start()
 	s.done = make(chan error, 1)
 	go func() { s.done <- s.http.Serve(s.listener) }()
 	return nil
@@ -94,11 +112,14 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // stop lets running requests end, for as long as ctx allows.
 func (s *Server) stop(ctx context.Context) error {
 	s.closeStreams()
+	defer s.memory.stop()
 	s.tls.stop()
 	if s.http == nil {
 		return nil
 	}
+	quiet := actor.Go(s.closeWhenQuiet)
 	err := s.http.ShutdownWithContext(ctx)
+	quiet.Stop()
 	s.cancel()
 	if serve := <-s.done; err == nil {
 		err = serve
@@ -123,7 +144,27 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	case bytes.HasPrefix(uri, importStream) && len(h.PeekBytes(authorization)) > 0: // who sends none is not let in anyway
 		return fasthttp.RequestConfig{WriteTimeout: importTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
 	}
-	return fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}
+	c := fasthttp.RequestConfig{ReadTimeout: s.settings.ReadTimeout, WriteTimeout: s.settings.WriteTimeout}
+	n := h.ContentLength()
+	if n == chunkedBody {
+		n = s.settings.MaxBodyBytes // it may become as long
+	}
+	if n > smallBody && n <= s.settings.MaxBodyBytes && !s.bodies.admit(h, n) {
+		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
+	}
+	return c
+}
+
+// chunkedBody is what fasthttp says of a body whose length is not known.
+const chunkedBody = -1
+
+// room reports whether one more connection may be served.
+func (s *Server) room() bool {
+	open := int64(s.http.GetOpenConnectionsCount())
+	if s.openStreams != nil {
+		open += int64(s.openStreams())
+	}
+	return open < s.budget.connections
 }
 
 // badRequest answers what fasthttp could not read.
@@ -132,7 +173,12 @@ func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 	s.metrics.malformed.Inc()
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error
+	refused := s.bodies.done(&ctx.Request.Header)
 	switch {
+	case refused && errors.Is(err, fasthttp.ErrBodyTooLarge):
+		s.metrics.shed.Inc()
+		drain(ctx.Conn())
+		writeError(ctx, route.Unavailable(msgBusy, 1))
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		drain(ctx.Conn())
 		writeError(ctx, route.TooLarge(s.settings.MaxBodyBytes))
@@ -157,6 +203,11 @@ func (l quietLogger) Printf(format string, args ...any) {
 // newServer makes the server of a compiled table.
 func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node string) *Server {
 	s := &Server{settings: st, log: log, table: table, node: node, common: newCommonHeaders(node), metrics: newRequestMetrics(table)}
+	s.connections.open = map[net.Conn]struct{}{}
+	s.budget = newBudget(st, debug.SetMemoryLimit(-1))
+	s.bodies = newBodies(s.budget.bodies, st.ReadTimeout+writeTimeout+viewTimeout)
+	s.writes.limit, s.calls.limit = s.budget.writes, s.budget.calls
+	s.memory = newMemoryWatch(s.budget.limit)
 	s.matches.New = func() any { return new(route.Match) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.streams, s.closeStreams = context.WithCancel(s.ctx)

@@ -160,6 +160,8 @@ func (n *Node) assemble() error {
 	}
 	n.server = newServer(n.settings, n.log, table, n.cluster.ID())
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
+	n.server.openStreams = n.streams.Open
+	n.identities.Bound(n.server.budget.identities)
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api, n.server.atLevel = n.api, n.atLevel
@@ -196,6 +198,7 @@ func (n *Node) newSDK() *sdk.SDK {
 	}
 	return sdk.New(sdk.Config{
 		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
+		Short:     func() bool { return n.server.memory.tight() },
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		CatchUp:   n.catchUp,
 		Ready:     n.cluster.Ready,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -40,6 +41,13 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := newLogger(st)
+	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
+	if err != nil {
+		return err
+	}
+	if limit != math.MaxInt64 {
+		log.Info("memory", "limit", limit)
+	}
 	node := server.New(st, build(), log)
 	node.Clock = wallClock()
 	if err := node.Start(ctx); err != nil {

@@ -41,6 +41,8 @@ type Config struct {
 	// what it announced: then an identity that needs no change needs no write.
 	// nil: never.
 	Fresh func() bool
+	// Short reports whether memory is short: then nothing is stored. nil: never.
+	Short func() bool
 	// CatchUp returns when this node's state reflects every write that any node had
 	// acknowledged before the call: until then "no change" may be news to the
 	// cluster. nil: the state always does.

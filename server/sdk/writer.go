@@ -22,6 +22,9 @@ type outcome struct {
 // budget. ops must own their memory: a write that is waited for no longer is
 // still under way. Results may be nil although all was applied.
 func (s *SDK) write(ops []identity.Op, budget time.Duration) outcome {
+	if s.Short != nil && s.Short() {
+		return outcome{err: fsm.ErrOverloaded}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), budget)
 	defer cancel()
 	index, results, err := s.Identities.Write(ctx, ops)

@@ -57,6 +57,9 @@ type Settings struct {
 	MaxHeaderBytes     int    `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
 	MaxConnections     int    `flag:"max-connections" default:"50000" usage:"connections served at once"`
 	MaxRequests        int    `flag:"max-requests" default:"10000" usage:"requests worked on at once; more get 503"`
+	MaxWrites          int    `flag:"max-writes" default:"2000" usage:"writes that run or wait at once; more get 503"`
+	MaxBodyBytesTotal  int    `flag:"max-body-bytes-total" default:"67108864" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
+	MemoryLimit        string `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
 	HashConcurrency    int    `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
 	AllowPrivateHooks  bool   `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
 	RegistrationInvite bool   `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
@@ -72,7 +75,8 @@ type Settings struct {
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
 
-	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send a request"`
+	HeaderTimeout time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request"`
+	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
 	WriteTimeout  time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer; streams have none"`
 	IdleTimeout   time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
 	LeaderTimeout time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
