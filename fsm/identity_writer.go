@@ -235,11 +235,15 @@ type IdentityBatcher struct {
 	propose Proposer
 	clock   func() time.Time
 	mailbox *actor.Actor[*batchRequest]
+
+	fsm  atomic.Pointer[FSM] // what caps are judged by; nil: nothing is
+	caps identityCaps
 }
 
 type batchRequest struct {
-	batch  []byte
-	answer chan batchAnswer
+	batch    []byte
+	verdicts []identity.Status // per operation, when some were left out
+	answer   chan batchAnswer
 }
 
 type batchAnswer struct {
@@ -273,9 +277,11 @@ func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte) ([]byte, err
 
 func (b *IdentityBatcher) turn(batch []*batchRequest) {
 	for len(batch) > 0 {
+		guard := b.guard()
 		body := identity.AppendBatch(binary.BigEndian.AppendUint64(nil, uint64(TimeOf(b.clock()))))
 		n := 0
 		for n < len(batch) && (n == 0 || len(body)+len(batch[n].batch) <= maxIdentityEntry) {
+			batch[n].judge(guard)
 			body = append(body, batch[n].batch...)
 			n++
 		}
@@ -289,7 +295,7 @@ func (b *IdentityBatcher) turn(batch []*batchRequest) {
 			if all := answer.(*IdentityBatchResult).Results; i < len(all) {
 				results = all[i]
 			}
-			r.answer <- batchAnswer{data: encodeIdentityAnswer(index, results)}
+			r.answer <- batchAnswer{data: encodeIdentityAnswer(index, r.complete(results))}
 		}
 		batch = batch[n:]
 	}

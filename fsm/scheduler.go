@@ -16,22 +16,31 @@ type Retention struct {
 	ChangeLog        time.Duration
 	ChangeLogBytes   uint64
 	Audit            time.Duration
+	AuditBytes       uint64
 	Idempotency      time.Duration
 	IdempotencyBytes uint64
 	Usage            time.Duration
+	UsageBytes       uint64
 }
 
 // DefaultRetention returns the documented defaults.
 func DefaultRetention() Retention {
 	const day = 24 * time.Hour
 	return Retention{
-		ChangeLog: 90 * day, ChangeLogBytes: 1 << 30, Audit: 365 * day,
-		Idempotency: 10 * time.Minute, IdempotencyBytes: 64 << 20, Usage: 90 * day,
+		ChangeLog: 90 * day, ChangeLogBytes: 1 << 30, Audit: 365 * day, AuditBytes: 1 << 30,
+		Idempotency: 10 * time.Minute, IdempotencyBytes: 64 << 20, Usage: 90 * day, UsageBytes: 256 << 20,
 	}
 }
 
-// sweepBatch bounds the rows one sweep removes, so that it stays a short turn.
-const sweepBatch = 2_000
+const (
+	// sweepBatch bounds the rows one sweep removes, so that it stays a short turn;
+	// sweepTurns how many a tick makes of one kind when that is not enough.
+	sweepBatch = 2_000
+	sweepTurns = 50
+	// auditSize and usageSize are the bytes of a row without its texts, at least.
+	auditSize = 60
+	usageSize = 40
+)
 
 // Scheduler is the actor on the leader that does what falls due: it turns due
 // times in the state into ordinary changesets. Nothing else compares the state
@@ -87,17 +96,18 @@ func (s *Scheduler) run(ctx context.Context) {
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
 	for _, job := range []func(Reader, Time) func(*Tx){s.liveStates, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage} {
-		sweep := job(s.fsm.State(), now)
-		if sweep == nil {
-			continue
-		}
-		if _, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
-			if again := job(tx, now); again != nil {
-				again(tx)
+		for range sweepTurns {
+			if job(s.fsm.State(), now) == nil {
+				break
 			}
-			return nil
-		}); err != nil {
-			return err
+			if _, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
+				if sweep := job(tx, now); sweep != nil {
+					sweep(tx)
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -160,22 +170,28 @@ func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
 
 func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
 	var ids []uint64
+	held := sizesOf(r).audit
 	for a := range AuditLogs.Refs(r) { // ids grow with time
-		if a.CreatedDate.Add(s.retention.Audit) > now || len(ids) == sweepBatch {
+		old := a.CreatedDate.Add(s.retention.Audit) <= now
+		if len(ids) == sweepBatch || !old && held <= s.retention.AuditBytes {
 			break
 		}
 		ids = append(ids, a.ID)
+		held -= min(held, uint64(auditSize+len(a.Log)))
 	}
 	return deleteRows(AuditLogs, ids)
 }
 
 func (s *Scheduler) oldUsage(r Reader, now Time) func(*Tx) {
 	var ids []uint64
-	for u := range UsagesByBucket.Refs(r) {
-		if u.Bucket.Add(s.retention.Usage) > now || len(ids) == sweepBatch {
+	held := sizesOf(r).usage
+	for u := range UsagesByBucket.Refs(r) { // oldest first
+		old := u.Bucket.Add(s.retention.Usage) <= now
+		if len(ids) == sweepBatch || !old && held <= s.retention.UsageBytes {
 			break
 		}
 		ids = append(ids, u.ID)
+		held -= min(held, uint64(usageSize+len(u.Labels)))
 	}
 	return deleteRows(Usages, ids)
 }

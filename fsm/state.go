@@ -50,6 +50,8 @@ func (s *State) Born() bool { return !s.Genesis.Time.IsZero() }
 type sizes struct {
 	changeLog uint64
 	answers   uint64
+	audit     uint64
+	usage     uint64
 }
 
 func (s *sizes) changed(before, after any) {
@@ -60,6 +62,20 @@ func (s *sizes) changed(before, after any) {
 			s.changeLog += sign * uint64(len(row.raw))
 		case *stored[IdempotencyKey]:
 			s.answers += sign * uint64(len(row.raw))
+		case *stored[AuditLog]:
+			s.audit += sign * uint64(len(row.raw))
+		case *stored[Usage]:
+			s.usage += sign * uint64(len(row.raw))
 		}
 	}
+}
+
+// Held is how many bytes of rows the growing tables hold.
+type Held struct {
+	ChangeLog, Answers, Audit, Usage uint64
+}
+
+// Held returns the bytes held by the tables that have a cap in bytes.
+func (s *State) Held() Held {
+	return Held{ChangeLog: s.sizes.changeLog, Answers: s.sizes.answers, Audit: s.sizes.audit, Usage: s.sizes.usage}
 }

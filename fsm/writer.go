@@ -57,6 +57,7 @@ type Writer struct {
 	propose Proposer
 	clock   func() time.Time
 	mailbox *actor.Actor[*request]
+	caps    identityCaps
 
 	// Owned by the actor.
 	verified bool // a barrier passed since leadership was gained or a propose failed
@@ -204,11 +205,12 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	start, size := time.Now(), 0
 	c := changeset{Seq: state.Seq + 1}
 	named := identitiesNamed{}
+	guard := w.caps.guard(state)
 	for _, r := range batch {
 		if n > 0 && (size > maxTurnBytes || time.Since(start) > maxTurnTime) {
 			break
 		}
-		bytes := w.runOne(r, fork, state, now)
+		bytes := w.runOne(r, fork, state, now, guard)
 		if n > 0 && r.writes && (size+bytes > maxTurnBytes || named.some(r.tx)) {
 			r.tx.txn.Abort()
 			break // a turn of its own; it runs again there
@@ -261,7 +263,7 @@ func (named identitiesNamed) add(tx *Tx) {
 }
 
 // runOne runs one transaction and leaves its result in r; it returns its size.
-func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time) int {
+func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, guard *identity.Guard) int {
 	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
 	if r.run == nil {
 		return 0
@@ -275,6 +277,9 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time) i
 	r.tx = tx
 	if r.err = w.call(r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
 		r.err = ErrTooLarge
+	}
+	if r.err == nil {
+		r.err = refused(guard, tx)
 	}
 	if r.err == nil && tx.level > state.Level() {
 		r.err = fmt.Errorf("%w: it needs %d, the cluster is at %d", ErrFormatLevel, tx.level, state.Level())

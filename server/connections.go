@@ -31,6 +31,12 @@ func (cs *connections) changed(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
+func (cs *connections) count() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.open)
+}
+
 func (cs *connections) closeAll() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

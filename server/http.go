@@ -160,7 +160,7 @@ const chunkedBody = -1
 
 // room reports whether one more connection may be served.
 func (s *Server) room() bool {
-	open := int64(s.http.GetOpenConnectionsCount())
+	open := int64(s.connections.count())
 	if s.openStreams != nil {
 		open += int64(s.openStreams())
 	}

@@ -173,7 +173,7 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_writer_waiting", func() float64 { return float64(n.writer.Waiting()) })
 	gauge("flagraft_identity_writes_waiting", func() float64 { return float64(n.identities.Waiting()) })
 	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })
-	gauge("flagraft_http_connections", func() float64 { return float64(n.server.http.GetOpenConnectionsCount()) })
+	gauge("flagraft_http_connections", func() float64 { return float64(n.server.connections.count()) })
 	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
 	gauge("flagraft_disk_free_bytes", func() float64 { return float64(n.cluster.Space().Free) })
 	gauge("flagraft_disk_min_free_bytes", func() float64 { return float64(n.cluster.Space().Min) })
@@ -185,5 +185,6 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_new_identities_refused_total", func() float64 { return float64(n.identities.Refused()) })
 	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
 	n.observeHashChecks(gauge)
+	m.observeCapacities(n, gauge)
 	m.set.Store(set)
 }

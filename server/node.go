@@ -140,6 +140,8 @@ func (n *Node) startActors() {
 	p := proposer{n.cluster}
 	n.writer = fsm.NewWriter(n.fsm, p, n.Clock, n.log)
 	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
+	n.writer.SetCaps(n.settings.IdentityCaps())
+	n.batcher.SetCaps(n.fsm, n.settings.IdentityCaps())
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
 	n.checker = fsm.NewHashChecker(n.fsm, p, n.askHashes, n.HashChecks, n.log)
 	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.newIdentities, n.log)
@@ -198,6 +200,7 @@ func (n *Node) newSDK() *sdk.SDK {
 	}
 	return sdk.New(sdk.Config{
 		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
+		Caps:      n.settings.IdentityCaps(),
 		Short:     func() bool { return n.server.memory.tight() },
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		CatchUp:   n.catchUp,

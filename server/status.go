@@ -44,6 +44,8 @@ type nodeStatus struct {
 	// BackupSchedules are those of the cluster.
 	BackupSchedules []scheduleStatus `json:"backup_schedules"`
 
+	Limits []capacity `json:"limits"` // what fills up
+
 	Peers   []cluster.Member `json:"peers"` // every member, this node included
 	Storage cluster.Storage  `json:"storage"`
 	Disk    cluster.Space    `json:"disk"`
@@ -62,6 +64,8 @@ func (n *Node) status() nodeStatus {
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,
 		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(), BackupSchedules: scheduleStatuses(state),
 		Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
+		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(),
+		Limits: n.capacities(), Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
 	}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })
 	return s

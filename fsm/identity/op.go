@@ -86,12 +86,14 @@ const (
 	StatusOverflow
 	// StatusInvalid: the operation is malformed (unknown kind, no identifier, no key).
 	StatusInvalid
+	// StatusOverKeys: the environment has Caps.TraitKeys distinct trait keys already.
+	StatusOverKeys
 
-	statusMax = StatusInvalid
+	statusMax = StatusOverKeys
 )
 
 var statusNames = [...]string{"ok", "missing", "exists", "conflict", "over identities", "over traits",
-	"not an integer", "overflow", "invalid"}
+	"not an integer", "overflow", "invalid", "over trait keys"}
 
 // String names the status for logs.
 func (s Status) String() string {

@@ -248,6 +248,23 @@ func (st *Store) KeyName(id uint32) string {
 	return ""
 }
 
+// KeysInUse counts the distinct trait keys that some identity has.
+func (st *Store) KeysInUse() int { return len(st.keysInUse()) }
+
+func (st *Store) keysInUse() map[string]struct{} {
+	names := map[string]struct{}{}
+	if st == nil {
+		return names
+	}
+	keys := st.keys.Load().keys
+	for i := range keys {
+		if k := &keys[i]; !k.dead && k.refs.Load() > 0 {
+			names[k.name] = struct{}{}
+		}
+	}
+	return names
+}
+
 // KeyCount is the number of key numbers given: KeyID is always less.
 func (st *Store) KeyCount() int {
 	if st == nil {

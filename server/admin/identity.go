@@ -195,11 +195,20 @@ func (c *Ctx) refuseLate(r identity.Result, taken error) {
 		c.RefuseLate(taken)
 	case identity.StatusMissing:
 		c.RefuseLate(route.NotFound("Identity"))
-	case identity.StatusOverIdentities:
-		c.RefuseLate(route.BadRequest("The environment has reached the maximum allowed identities limit."))
-	case identity.StatusOverTraits:
-		c.RefuseLate(route.BadRequest("The identity has reached the maximum allowed size of its traits."))
 	default:
-		c.RefuseLate(route.Conflict("The identity changed meanwhile; nothing was written."))
+		c.RefuseLate(identityRefused(r.Status))
 	}
+}
+
+// identityRefused is the answer to an identity operation that passes a cap, or that met another state than it was meant for.
+func identityRefused(s identity.Status) error {
+	switch s {
+	case identity.StatusOverIdentities:
+		return route.BadRequest("The environment has reached the maximum allowed identities limit.")
+	case identity.StatusOverTraits:
+		return route.BadRequest("The identity has reached the maximum allowed size of its traits.")
+	case identity.StatusOverKeys:
+		return route.BadRequest("The environment has reached the maximum allowed distinct trait keys limit.")
+	}
+	return route.Conflict("The identity changed meanwhile; nothing was written.")
 }

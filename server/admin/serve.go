@@ -140,6 +140,7 @@ type transaction struct {
 
 func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	var t transaction
+	var over *fsm.IdentityRefused
 	written, err := a.Writer.Write(call.Context, fsm.Author{}, func(tx *fsm.Tx) error {
 		t = transaction{ctx: a.newCtx(call, tx, tx)}
 		t.refused = t.run(in)
@@ -150,6 +151,8 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 		return t.ctx.answer(nil, t.refused), nil
 	case errors.Is(err, fsm.ErrFormatLevel):
 		return t.ctx.answer(nil, route.Detail(409, "This cannot be written yet: "+err.Error()+". The level rises once every node knows it.")), nil
+	case errors.As(err, &over):
+		return t.ctx.answer(nil, identityRefused(over.Status)), nil
 	case errors.Is(err, fsm.ErrTooLarge):
 		return t.ctx.answer(nil, route.Detail(413, "The change is too large for one write.")), nil
 	case errors.Is(err, fsm.ErrReadOnly):

@@ -176,8 +176,8 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)
 	o := s.write([]identity.Op{op}, s.PersistBudget)
 	if o.err == nil && len(o.results) == 1 && o.results[0].Status != identity.StatusOK {
-		o.err = refusal(o.results[0])
-		s.Log.Warn("identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)
+		o.err = s.refusal(o.results[0])
+		s.Log.Debug("identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)
 	}
 	if o.err != nil {
 		s.unpersisted.Add(1)

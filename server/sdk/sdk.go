@@ -41,6 +41,8 @@ type Config struct {
 	// what it announced: then an identity that needs no change needs no write.
 	// nil: never.
 	Fresh func() bool
+	// Caps are the installation's, for the texts of refusals.
+	Caps identity.Caps
 	// Short reports whether memory is short: then nothing is stored. nil: never.
 	Short func() bool
 	// CatchUp returns when this node's state reflects every write that any node had
@@ -108,6 +110,9 @@ func New(c Config) *SDK {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Caps.TraitBytes == 0 {
+		c.Caps.TraitBytes = identity.DefaultLimits().TraitBytes
 	}
 	orDefault(&c.PersistBudget, 300*time.Millisecond)
 	orDefault(&c.WriteBudget, 5*time.Second)

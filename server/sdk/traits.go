@@ -64,7 +64,7 @@ func (s *SDK) enterTraits(ctx *fasthttp.RequestCtx, clientRefusal error) (caller
 func (s *SDK) done(ctx *fasthttp.RequestCtx, c caller, ops []identity.Op) ([]identity.Result, bool) {
 	index, results, err := s.store(ops)
 	for i := 0; err == nil && i < len(results); i++ {
-		err = refusal(results[i])
+		err = s.refusal(results[i])
 	}
 	if err != nil {
 		s.fail(ctx, err)

@@ -84,14 +84,16 @@ func (s *SDK) store(ops []identity.Op) (uint64, []identity.Result, error) {
 }
 
 // refusal is the answer to an operation that the state did not take, or nil.
-func refusal(r identity.Result) error {
+func (s *SDK) refusal(r identity.Result) error {
 	switch r.Status {
 	case identity.StatusOK, identity.StatusMissing, identity.StatusExists:
 		return nil
 	case identity.StatusOverTraits:
-		return route.NonField(fmt.Sprintf("The traits of one identity may take at most %d bytes.", identity.DefaultLimits().TraitBytes))
+		return route.NonField(fmt.Sprintf("The traits of one identity may take at most %d bytes.", s.Caps.TraitBytes))
 	case identity.StatusOverIdentities:
 		return route.NonField("The environment holds as many identities as it may.")
+	case identity.StatusOverKeys:
+		return route.NonField("The environment has as many distinct trait keys as it may.")
 	case identity.StatusNotInteger:
 		return route.BareArray("Trait is not an integer.")
 	case identity.StatusOverflow:

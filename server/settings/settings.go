@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/admin"
 )
 
@@ -73,6 +74,9 @@ type Settings struct {
 	MaxSegmentOverrides int `flag:"max-segment-overrides" default:"2000" usage:"segment overrides per environment"`
 	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
+	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment; the leader's setting counts"`
+	MaxTraitBytes       int `flag:"max-trait-bytes" default:"65536" usage:"bytes of one identity's trait keys and values, 65536 at most; the leader's setting counts"`
+	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
 
 	HeaderTimeout time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request"`
@@ -85,8 +89,11 @@ type Settings struct {
 
 	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" usage:"age at which change-log rows go"`
 	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"size of the change log"`
+	KeepAuditBytes     int           `flag:"keep-audit-bytes" default:"1073741824" usage:"size of the audit log"`
 	KeepAudit          time.Duration `flag:"keep-audit" default:"8760h" usage:"age at which audit rows go"`
+	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" usage:"size of the usage counts"`
 	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
+	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" usage:"size of the answers to idempotency keys"`
 	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" usage:"how long answers to idempotency keys are kept"`
 
 	BackupDir         string `flag:"backup-dir" usage:"directory below which scheduled backups to directories lie; default: backups in the data directory"`
@@ -108,10 +115,16 @@ func (s *Settings) Options() admin.Options {
 	}
 }
 
+// IdentityCaps are the part that the leader judges identity operations by.
+func (s *Settings) IdentityCaps() identity.Caps {
+	return identity.Caps{Identities: s.MaxIdentities, TraitBytes: s.MaxTraitBytes, TraitKeys: s.MaxTraitKeys}
+}
+
 // Retention is the part that the Scheduler obeys.
 func (s *Settings) Retention() fsm.Retention {
 	r := fsm.DefaultRetention()
 	r.ChangeLog, r.ChangeLogBytes = s.KeepChangeLog, uint64(s.KeepChangeLogBytes)
 	r.Audit, r.Usage, r.Idempotency = s.KeepAudit, s.KeepUsage, s.KeepIdempotency
+	r.AuditBytes, r.UsageBytes, r.IdempotencyBytes = uint64(s.KeepAuditBytes), uint64(s.KeepUsageBytes), uint64(s.KeepAnswerBytes)
 	return r
 }

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"math"
+)
+
+// capacity is one bound of the node or the installation and how much of it is in use.
+type capacity struct {
+	Name string `json:"name"`
+	Used int64  `json:"used"`
+	Max  int64  `json:"max"` // 0: none
+	Unit string `json:"unit"`
+}
+
+// capacities lists every bound that fills up: those of this node first, then those of the state, for environments of the fullest one.
+func (n *Node) capacities() []capacity {
+	s, st, held := n.server, n.settings, n.fsm.State().Held()
+	memory := s.budget.limit
+	if memory == math.MaxInt64 {
+		memory = 0
+	}
+	identities, keys := n.fullest()
+	return []capacity{
+		{"memory", s.memory.used.Load(), memory, "bytes"},
+		{"connections", int64(s.connections.count() + n.streams.Open()), s.budget.connections, "connections"},
+		{"streams", int64(n.streams.Open()), int64(st.MaxStreams), "connections"},
+		{"requests", s.inFlight.Load(), s.budget.requests, "requests"},
+		{"writes", s.writes.used.Load(), s.budget.writes, "requests"},
+		{"request_bodies", s.bodies.bytes() / bodyFactor, s.budget.bodies / bodyFactor, "bytes"},
+		{"forwarded_requests", s.calls.used.Load(), s.budget.calls, "bytes"},
+		{"identity_queue", n.identities.QueuedBytes(), s.budget.identities, "bytes"},
+		{"change_log", int64(held.ChangeLog), int64(st.KeepChangeLogBytes), "bytes"},
+		{"audit_log", int64(held.Audit), int64(st.KeepAuditBytes), "bytes"},
+		{"idempotency_answers", int64(held.Answers), int64(st.KeepAnswerBytes), "bytes"},
+		{"usage", int64(held.Usage), int64(st.KeepUsageBytes), "bytes"},
+		{"identities", identities, int64(st.MaxIdentities), "identities"},
+		{"trait_keys", keys, int64(st.MaxTraitKeys), "keys"},
+	}
+}
+
+// fullest is the largest number of identities, and of trait keys, of an environment.
+func (n *Node) fullest() (identities, keys int64) {
+	stores := n.fsm.State().Identities()
+	if stores == nil {
+		return 0, 0
+	}
+	for _, id := range stores.Environments() {
+		st := stores.Environment(id)
+		identities = max(identities, int64(st.Count()))
+		keys = max(keys, int64(st.KeysInUse()))
+	}
+	return identities, keys
+}
+
+// observeCapacities adds a pair of gauges for every bound.
+func (m *management) observeCapacities(n *Node, gauge func(string, func() float64)) {
+	for i, c := range n.capacities() {
+		gauge(fmt.Sprintf("flagraft_limit_used{name=%q,unit=%q}", c.Name, c.Unit), func() float64 { return float64(n.capacities()[i].Used) })
+		gauge(fmt.Sprintf("flagraft_limit_max{name=%q,unit=%q}", c.Name, c.Unit), func() float64 { return float64(n.capacities()[i].Max) })
+	}
+}
