@@ -116,7 +116,7 @@ func TestIdentityCaps(t *testing.T) {
 // TestRetentionInBytes writes more than the change log, the audit log and the remembered answers may hold: the oldest go, and /status shows it.
 func TestRetentionInBytes(t *testing.T) {
 	n := servertest.Start(t, func(st *settings.Settings) {
-		st.KeepChangeLogBytes, st.KeepAuditBytes, st.KeepAnswerBytes, st.KeepUsageBytes = 30000, 1000, 4000, 0
+		st.KeepChangeLogBytes, st.KeepAuditBytes, st.KeepAnswerBytes, st.KeepUsageBytes = 60000, 1000, 40000, 0
 	})
 	tags, c := project(t, n), n.Admin(t)
 	features := strings.Replace(tags, "/tags/", "/features/", 1)
@@ -126,10 +126,10 @@ func TestRetentionInBytes(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		used, most := limits(t, n)
-		require.EqualValues(t, 30000, most["change_log"])
+		require.EqualValues(t, 60000, most["change_log"])
 		require.EqualValues(t, 1000, most["audit_log"])
-		require.EqualValues(t, 4000, most["idempotency_answers"])
-		return used["change_log"] <= 30000 && used["audit_log"] <= 1000 && used["idempotency_answers"] <= 4000 && used["usage"] == 0
+		require.EqualValues(t, 40000, most["idempotency_answers"])
+		return used["change_log"] <= 60000 && used["audit_log"] <= 1000 && used["idempotency_answers"] <= 40000 && used["usage"] == 0
 	}, 20*time.Second, 20*time.Millisecond)
 	used, _ := limits(t, n)
 	require.NotZero(t, used["change_log"])
@@ -139,6 +139,6 @@ func TestRetentionInBytes(t *testing.T) {
 	require.Equal(t, "true", last.Header.Get("Idempotency-Replayed"))
 	resp, err := http.Get("http://" + n.ManagementAddr() + "/metrics")
 	require.NoError(t, err)
-	require.Contains(t, body(t, resp), `flagraft_limit_max{name="change_log",unit="bytes"} 30000`)
+	require.Contains(t, body(t, resp), `flagraft_limit_max{name="change_log",unit="bytes"} 60000`)
 	require.NoError(t, resp.Body.Close())
 }
