@@ -63,8 +63,6 @@ func (n *Node) status() nodeStatus {
 		LastContact: c.LastContact, AgeMS: n.reads().Age().Milliseconds(),
 		CommitIndex: c.Commit, AppliedIndex: c.Applied, LastLogIndex: c.LastLog, SnapshotIndex: c.Snapshot,
 		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(), BackupSchedules: scheduleStatuses(state),
-		Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
-		StateHash: state.Hash(), StateHashIndex: state.Index, StateTime: state.Time.Std(), HashCheck: n.hashCheckStatus(),
 		Limits: n.capacities(), Peers: c.Members, Storage: c.Storage, Disk: c.Disk, ReadOnly: c.ReadOnly,
 	}
 	n.views.Each(func(*fsm.Live) { s.Environments++ })
