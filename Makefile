@@ -44,6 +44,10 @@ lint: $(LINT)
 $(LINT): .ci/tools.mod
 	go build -modfile=.ci/tools.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+# An S3 server for the tests of scheduled backups: FLAGRAFT_VERSITYGW=.tools/e2e/versitygw make e2e
+$(TOOLS)/e2e/versitygw: .ci/e2e.mod
+	go build -modfile=.ci/e2e.mod -o $@ github.com/versity/versitygw/cmd/versitygw
+
 generated: ## go.mod is tidy and generated documents are current
 	go mod tidy -diff
 	@go run ./cmd/flagraft settings | diff -u docs/settings.md - || { echo "docs/settings.md is not current: go run ./cmd/flagraft settings > docs/settings.md"; exit 1; }

@@ -84,7 +84,8 @@ func openBucket(target string, c Config) (*bucket, error) {
 	return &bucket{l, client}, nil
 }
 
-// Put uploads in parts, each with a checksum that the server compares. An upload
+// Put uploads in parts, each with an MD5 sum that the server compares: every server
+// knows those, and not every one takes the newer sums over parts. An upload
 // that breaks off is aborted and leaves no object.
 func (b *bucket) Put(ctx context.Context, name string, write func(io.Writer) error) (int64, error) {
 	r, w := io.Pipe()
@@ -95,7 +96,7 @@ func (b *bucket) Put(ctx context.Context, name string, write func(io.Writer) err
 		written <- err
 	}()
 	info, err := b.client.PutObject(ctx, b.bucket, b.prefix+name, r, -1, minio.PutObjectOptions{
-		PartSize: partSize, ContentType: "application/octet-stream", AutoChecksum: minio.ChecksumCRC32C,
+		PartSize: partSize, ContentType: "application/octet-stream", SendContentMd5: true,
 	})
 	_ = r.CloseWithError(errUploadEnded) // ends write when the upload failed first
 	if failed := <-written; failed != nil && !errors.Is(failed, errUploadEnded) {
