@@ -14,7 +14,7 @@ import (
 
 const (
 	identityFileName = "node.json"
-	logFileName      = "raft.db"
+	logFileName      = "log.db"
 	lockFileName     = "lock"
 )
 
@@ -35,7 +35,7 @@ func (id identity) sum() uint32 {
 // loadIdentity reads or makes the node's identity. want is the configured id or "".
 func loadIdentity(dir, want string) (identity, error) {
 	id, err := readIdentity(filepath.Join(dir, identityFileName))
-	hasLog := exists(filepath.Join(dir, logFileName))
+	hasLog := hasLog(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && hasLog:
 		return id, fmt.Errorf("cluster: %s has a log but no %s: it was lost or belongs elsewhere; restore it, or empty the directory to join under a new id", dir, identityFileName)
@@ -53,6 +53,11 @@ func loadIdentity(dir, want string) (identity, error) {
 		return id, fmt.Errorf("cluster: the log of node %s is gone from %s: empty the directory to join under a new id (a node that forgot its votes must not come back as itself)", id.NodeID, dir)
 	}
 	return id, nil
+}
+
+// hasLog tells whether a log was made, by this or an older binary.
+func hasLog(dir string) bool {
+	return exists(filepath.Join(dir, logFileName)) || exists(filepath.Join(dir, oldLogFileName))
 }
 
 func readIdentity(path string) (identity, error) {

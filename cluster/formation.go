@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // loadMembership reads what the node knows of its cluster, and makes a cluster
@@ -20,7 +21,7 @@ import (
 func (n *Node) loadMembership() error {
 	n.peers = newPeerTable()
 	raw, err := n.store.Get(keyClusterID)
-	if err != nil && !errors.Is(err, errKeyNotFound) {
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return fmt.Errorf("cluster: read cluster id: %w", err)
 	}
 	id := string(raw)

@@ -150,8 +150,10 @@ func (n *Node) openStorage() error {
 	n.log = n.log.With("node", n.id[:min(8, len(n.id))])
 	if !id.LogMade {
 		// The log was never complete, so nothing was ever in it: the node ended while it made the file.
-		if err := os.Remove(filepath.Join(dir, logFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cluster: %w", err)
+		for _, name := range []string{logFileName, extentFileName} {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("cluster: %w", err)
+			}
 		}
 	}
 	if n.store, err = openLogStore(dir, n.cfg.LogCacheBytes, n.fatal); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/fxamacker/cbor/v2"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 var (
@@ -51,7 +52,7 @@ func openPledgeBook(store *logStore, formed func() bool) (*pledgeBook, error) {
 	b := &pledgeBook{store: store, formed: formed}
 	raw, err := store.Get(keyPledge)
 	switch {
-	case errors.Is(err, errKeyNotFound) || (err == nil && len(raw) == 0):
+	case errors.Is(err, raftboltdb.ErrKeyNotFound) || (err == nil && len(raw) == 0):
 		return b, nil
 	case err != nil:
 		return nil, fmt.Errorf("cluster: read pledge: %w", err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // Stopped is the data directory of a node that does not run, locked until Close.
@@ -41,7 +42,7 @@ type RecoveryMember struct {
 
 // OpenStopped locks and opens the data directory of a node that does not run.
 func OpenStopped(dir string, log *slog.Logger) (*Stopped, error) {
-	if !exists(filepath.Join(dir, identityFileName)) || !exists(filepath.Join(dir, logFileName)) {
+	if !exists(filepath.Join(dir, identityFileName)) || !hasLog(dir) {
 		return nil, fmt.Errorf("cluster: %s is not the data directory of a node", dir)
 	}
 	lock, err := lockDataDir(dir)
@@ -100,7 +101,7 @@ func (s *Stopped) Survey() (Survey, error) {
 		string(keyRemoved):   func(v string) { out.Removed = v != "" },
 	} {
 		raw, err := s.store.Get([]byte(key))
-		if err != nil && !errors.Is(err, errKeyNotFound) {
+		if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 			return out, fmt.Errorf("cluster: read %s: %w", key, err)
 		}
 		set(string(raw))

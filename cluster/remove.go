@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // The codes of refusals of membership operations.
@@ -172,7 +173,7 @@ func (n *Node) OnRemoved(f func()) {
 
 func (n *Node) loadRemoved() error {
 	raw, err := n.store.Get(keyRemoved)
-	if err != nil && !errors.Is(err, errKeyNotFound) {
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return fmt.Errorf("cluster: read membership: %w", err)
 	}
 	if len(raw) > 0 {

@@ -3,11 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
 // logStore is Raft's log and its stable values on disk: a checksum on every
@@ -53,13 +53,13 @@ const deleteChunk = 512
 const entryOverhead = 96
 
 func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, error) {
-	bolt, err := openBolt(filepath.Join(dir, logFileName))
+	bolt, err := openBolt(dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &logStore{bolt: bolt, cache: newEntryCache(cacheBytes), fatal: fatal, closing: make(chan struct{})}
 	kept, err := s.GetUint64(keyCommit)
-	if err != nil && !errors.Is(err, errKeyNotFound) {
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.close())
 	}
 	s.lastKept.Store(kept)
@@ -75,8 +75,8 @@ func (s *logStore) stopWaiting() { close(s.closing) }
 // keeps a follower with a conflicting tail from being sent snapshots for ever.
 func (s *logStore) IsMonotonic() bool { return true }
 
-func (s *logStore) FirstIndex() (uint64, error) { return s.bolt.sealed.Load().first, nil }
-func (s *logStore) LastIndex() (uint64, error)  { return s.bolt.sealed.Load().last, nil }
+func (s *logStore) FirstIndex() (uint64, error) { return s.bolt.span.Load().first, nil }
+func (s *logStore) LastIndex() (uint64, error)  { return s.bolt.span.Load().last, nil }
 
 // GetLog reads an entry and checks it.
 func (s *logStore) GetLog(index uint64, l *raft.Log) error {
@@ -176,7 +176,7 @@ func (s *logStore) stamp(logs []*raft.Log) (commit uint64, bytes int, err error)
 // not held up; anything else in one transaction, since a torn cut would leave a gap.
 func (s *logStore) DeleteRange(lo, hi uint64) error {
 	s.cache.delete(lo, hi)
-	if first := s.bolt.sealed.Load().first; first >= lo {
+	if first := s.bolt.span.Load().first; first >= lo {
 		for lo = first; hi >= lo && hi-lo >= deleteChunk; lo += deleteChunk {
 			if err := s.deleteChunk(lo, lo+deleteChunk-1); err != nil {
 				return err

@@ -3,11 +3,13 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
 )
@@ -46,6 +48,25 @@ func flipEntry(t *testing.T, db *bbolt.DB, index uint64, within string) {
 		value[at] ^= 1
 		return b.Put(indexKey(index), value)
 	}))
+}
+
+// flipOnDisk changes one bit wherever the bytes stand in the file: bbolt maps it, so an open one changes, too.
+func flipOnDisk(t *testing.T, path, text string) {
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Contains(raw, []byte(text)))
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	for at := 0; ; at++ {
+		next := bytes.Index(raw[at:], []byte(text))
+		if next < 0 {
+			return
+		}
+		at += next
+		_, err = f.WriteAt([]byte{raw[at] ^ 1}, int64(at))
+		require.NoError(t, err)
+	}
 }
 
 func TestStoreKeepsReadsAndDeletes(t *testing.T) {
@@ -151,7 +172,7 @@ func TestGetLogNoticesDamageAtRest(t *testing.T) {
 	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }, alone: func() bool { return false }})
 	defer s.close()
 	storeRange(t, s, 1, 5)
-	flipEntry(t, s.bolt.db, 4, "entry") // since the file was opened, and checked
+	flipOnDisk(t, s.bolt.path, "entry 4") // since the file was opened, and checked
 	var l raft.Log
 	require.NoError(t, s.GetLog(3, &l))
 	require.ErrorIs(t, s.GetLog(4, &l), ErrCorrupt)
@@ -242,38 +263,62 @@ func TestVoteIsOneWrite(t *testing.T) {
 	require.Equal(t, "a", string(candidate))
 }
 
-// TestFilesOfBinariesWithoutSeals: they are taken as they are, and sealed; also
-// when such a binary wrote last.
+// TestFilesOfBinariesWithoutSeals: they are taken over once, under another name,
+// so that such a binary cannot come back to old values.
 func TestFilesOfBinariesWithoutSeals(t *testing.T) {
 	dir := t.TempDir()
-	s, fatal := openTestStore(t, 1)
-	require.NoError(t, s.close())
-	s, err := openLogStore(dir, 1, func(err error) { *fatal = append(*fatal, err) })
+	old, err := raftboltdb.New(raftboltdb.Options{Path: filepath.Join(dir, oldLogFileName)})
 	require.NoError(t, err)
-	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 }})
-	storeRange(t, s, 1, 10)
-	require.NoError(t, s.SetUint64([]byte("CurrentTerm"), 1))
-	require.NoError(t, s.close())
-
-	for round, change := range []func(conf *bbolt.Bucket) error{
-		func(conf *bbolt.Bucket) error { return conf.Delete(keySeal) },
-		func(conf *bbolt.Bucket) error { return conf.Put([]byte("CurrentTerm"), indexKey(2)) },
-	} {
-		db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
-		require.NoError(t, err)
-		require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket(bucketConf)) }))
-		require.NoError(t, db.Close())
-		for range 2 { // as it is, then sealed
-			s, err = openLogStore(dir, 1, func(error) {})
-			require.NoError(t, err)
-			term, err := s.GetUint64([]byte("CurrentTerm"))
-			require.NoError(t, err)
-			require.EqualValues(t, round+1, term)
-			last, err := s.LastIndex()
-			require.NoError(t, err)
-			require.EqualValues(t, 10, last)
-			require.NoError(t, s.close())
-		}
+	var logs []*raft.Log
+	for i := uint64(1); i <= 10; i++ {
+		l := &raft.Log{Index: i, Term: 1, Type: raft.LogCommand, Data: fmt.Appendf(nil, "entry %d", i)}
+		l.Extensions = newStamp(l, i-1)
+		logs = append(logs, l)
 	}
-	require.Empty(t, *fatal)
+	require.NoError(t, old.StoreLogs(logs))
+	require.NoError(t, old.SetUint64([]byte("CurrentTerm"), 7))
+	require.NoError(t, old.Set(keyVoteCand, []byte("a")))
+	require.NoError(t, old.Set(keyClusterID, []byte("cluster")))
+	require.NoError(t, old.Close())
+	for range 3 {
+		s, err := openLogStore(dir, 1, func(err error) { t.Error(err) })
+		require.NoError(t, err)
+		require.NoFileExists(t, filepath.Join(dir, oldLogFileName))
+		got, err := everything(s)
+		require.NoError(t, err)
+		require.Equal(t, "1 10", got["range"])
+		term, err := s.GetUint64([]byte("CurrentTerm"))
+		require.NoError(t, err)
+		require.EqualValues(t, 7, term)
+		id, err := s.Get(keyClusterID)
+		require.NoError(t, err)
+		require.Equal(t, "cluster", string(id))
+		require.NoError(t, s.close())
+	}
+}
+
+// A seal that is gone is damage once there was one.
+func TestALostSealIsNoticed(t *testing.T) {
+	dir := damagedDir(t)
+	db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketConf).Delete(keySeal) }))
+	require.NoError(t, db.Close())
+	_, err = openLogStore(dir, 1, func(error) {})
+	require.ErrorIs(t, err, ErrCorrupt)
+}
+
+// Entries that vanish from either end are noticed, whatever the file says.
+func TestALostEndIsNoticed(t *testing.T) {
+	for name, index := range map[string]uint64{"first": 151, "last": 401} {
+		t.Run(name, func(t *testing.T) {
+			dir := damagedDir(t)
+			db, err := bbolt.Open(filepath.Join(dir, logFileName), 0o600, nil)
+			require.NoError(t, err)
+			require.NoError(t, db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketLogs).Delete(indexKey(index)) }))
+			require.NoError(t, db.Close())
+			_, err = openLogStore(dir, 1, func(error) {})
+			require.ErrorIs(t, err, ErrCorrupt)
+		})
+	}
 }

@@ -50,7 +50,7 @@ func oldBinary(t *testing.T, commit string) string {
 
 // TestUpgradeUnderLoad replaces the binaries of three nodes of the last version of format level 1, followers first, while clients write and
 // read. Nothing acknowledged is lost, no read of a node that is up fails, the level stays until the last one and then rises, and the old
-// binary is refused afterwards.
+// binary is refused afterwards: on the data of a node, and when it joins anew.
 func TestUpgradeUnderLoad(t *testing.T) {
 	current := binary(t)
 	old := oldBinary(t, lastOfLevelOne)
@@ -110,7 +110,16 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.Eventually(t, func() bool { return !back.Running() }, 30*time.Second, 50*time.Millisecond, "the old binary runs on newer data")
 	log, err := os.ReadFile(back.Log)
 	require.NoError(t, err)
-	require.Contains(t, string(log), "needs format level 2, this binary knows 1")
+	require.Contains(t, string(log), "the log of node")
+	require.NoError(t, os.Rename(back.Dir, back.Dir+".kept"))
+	require.NoError(t, back.Start())
+	require.Eventually(t, func() bool {
+		log, err := os.ReadFile(back.Log)
+		return err == nil && strings.Contains(string(log), "start it with a version that knows level 2")
+	}, 30*time.Second, 50*time.Millisecond, "an old binary joins")
+	back.Terminate()
+	require.NoError(t, os.RemoveAll(back.Dir))
+	require.NoError(t, os.Rename(back.Dir+".kept", back.Dir))
 	back.Use(current)
 	require.NoError(t, back.Start())
 	require.NoError(t, back.WaitReady(ctx))

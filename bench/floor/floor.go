@@ -120,7 +120,7 @@ func Server(h fasthttp.RequestHandler) *fasthttp.Server {
 		HeaderReceived:        func(*fasthttp.RequestHeader) fasthttp.RequestConfig { return timeouts },
 		Name:                  "floor",
 		Concurrency:           s.MaxConnections,
-		ReadTimeout:           s.ReadTimeout,
+		ReadTimeout:           min(s.HeaderTimeout, s.ReadTimeout),
 		IdleTimeout:           s.IdleTimeout,
 		ReadBufferSize:        s.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,

@@ -126,7 +126,7 @@ func TestPowerCutsNoticeMissingFsync(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	bin := mutant.Build(t, mutant.Edit{File: "cluster/storage_bolt.go",
-		Old: "&bbolt.Options{\n", New: "&bbolt.Options{\n\t\tNoSync: true,\n"})
+		Old: "raftboltdb.Options{Path: path,", New: "raftboltdb.Options{NoSync: true, Path: path,"})
 	c := startOnVolumes(t, ctx, bin, 1<<30)
 	l, err := NewLoad(ctx, c.Cluster, rate, people)
 	require.NoError(t, err)
