@@ -10,6 +10,6 @@ func statSpace(dir string) (free, total uint64, err error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, 0, err
 	}
-	block := uint64(s.Bsize)                                       //nolint:unconvert // its type differs between systems
+	block := uint64(s.Bsize)                                       // its type differs between systems
 	return uint64(s.Bavail) * block, uint64(s.Blocks) * block, nil //nolint:unconvert // as above
 }

@@ -41,7 +41,7 @@ func everything(s *logStore) (map[string]string, error) {
 	all := map[string]string{}
 	for _, key := range []string{"CurrentTerm", string(keyVoteTerm), string(keyVoteCand), string(keyClusterID), string(keyCommit)} {
 		v, err := s.Get([]byte(key))
-		all[key] = fmt.Sprint(v, err)
+		all[key] = fmt.Sprintf("%v %v", v, err)
 	}
 	first, err := s.FirstIndex()
 	if err != nil {
@@ -52,7 +52,7 @@ func everything(s *logStore) (map[string]string, error) {
 	for at := first; at <= last && err == nil; at++ {
 		var l raft.Log
 		err = s.GetLog(at, &l)
-		all[fmt.Sprint(at)] = fmt.Sprint(l.Index, l.Term, l.Type, string(l.Data), l.Extensions)
+		all[fmt.Sprint(at)] = fmt.Sprintf("%d %d %v %s %x", l.Index, l.Term, l.Type, l.Data, l.Extensions)
 	}
 	return all, err
 }
@@ -64,14 +64,12 @@ func TestDamageOfTheLogIsNoticed(t *testing.T) {
 	t.Parallel()
 	dir := damagedDir(t)
 	path := filepath.Join(dir, logFileName)
-	sound, err := os.ReadFile(path)
-	require.NoError(t, err)
 	s, err := openLogStore(dir, 1, func(error) {})
 	require.NoError(t, err)
 	want, err := everything(s)
 	require.NoError(t, err)
 	require.NoError(t, s.close())
-	sound, err = os.ReadFile(path)
+	sound, err := os.ReadFile(path)
 	require.NoError(t, err)
 
 	random := rand.New(rand.NewPCG(7, 11))

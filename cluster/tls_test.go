@@ -104,7 +104,7 @@ func TestThreeNodesWithCertificatesFormACluster(t *testing.T) {
 }
 
 // stranger dials a member with other credentials and returns how that went.
-func stranger(t *testing.T, target *member, name, secret string, files TLS) (error, *logBook) {
+func stranger(t *testing.T, target *member, name, secret string, files TLS) (*logBook, error) {
 	t.Helper()
 	keys, err := deriveKeys(secret, name)
 	require.NoError(t, err)
@@ -128,11 +128,11 @@ func stranger(t *testing.T, target *member, name, secret string, files TLS) (err
 		c, dialErr := m.dial(t.Context(), target.node.Addr(), purpose, target.node.ID())
 		if dialErr == nil {
 			c.Close()
-			return nil, book
+			return book, nil
 		}
 		err = dialErr
 	}
-	return err, book
+	return book, err
 }
 
 // lenient is parse without the node's own check of its certificate.
@@ -158,7 +158,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	api := goodFiles(t, ca)
 	writeTLS(t, api, []certs.Pair{ca}, apiOnly)
 
-	friend, _ := stranger(t, host, defaultClusterName, secret, goodFiles(t, ca))
+	_, friend := stranger(t, host, defaultClusterName, secret, goodFiles(t, ca))
 	require.NoError(t, friend, "the test's own way in works")
 	for _, c := range []struct {
 		name, cluster, secret string
@@ -177,7 +177,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		{"the secret of another cluster", "staging", secret, goodFiles(t, ca), "refused this node's cluster secret", "wrong cluster secret"},
 		{"no secret", defaultClusterName, "", goodFiles(t, ca), "the peer asks for a cluster secret", "only one side has a cluster secret"},
 	} {
-		err, dialed := stranger(t, host, c.cluster, c.secret, c.files)
+		dialed, err := stranger(t, host, c.cluster, c.secret, c.files)
 		require.ErrorIs(t, err, errHandshake, c.name)
 		require.ErrorContains(t, err, c.dialer, c.name)
 		dialed.says(t, c.dialer)
@@ -289,7 +289,7 @@ func TestCertificatesReload(t *testing.T) {
 		}
 		serve(fmt.Sprint("step ", step))
 	}
-	old, _ := stranger(t, members[0], defaultClusterName, "", goodFiles(t, ca))
+	_, old := stranger(t, members[0], defaultClusterName, "", goodFiles(t, ca))
 	require.ErrorIs(t, old, errHandshake, "the old authority is not trusted any more")
 
 	// What cannot be used is refused and the good one stays.

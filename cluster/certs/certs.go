@@ -58,13 +58,13 @@ type Pair struct {
 }
 
 // CertificatePEM is the certificate's file.
-func (p Pair) CertificatePEM() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate.Raw})
+func (a Pair) CertificatePEM() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.Certificate.Raw})
 }
 
 // KeyPEM is the key's file (PKCS #8).
-func (p Pair) KeyPEM() ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
+func (a Pair) KeyPEM() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(a.Key)
 	if err != nil {
 		return nil, fmt.Errorf("encode key: %w", err)
 	}
