@@ -64,11 +64,8 @@ e2e: build ## official clients and faults against real nodes
 faults: build ## rounds of faults: FAULTS="-rounds 100 -nodes 5 -results results.jsonl"
 	go run ./e2e/faults/cmd/faults -binary $(BIN) $(FAULTS)
 
-fuzz: ## every fuzz target for FUZZ (10s) each
-	@go list ./... | while read -r p; do \
-		for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-			echo "$$p $$f"; go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZ) $$p || exit 1; \
-		done; done
+fuzz: ## every fuzz target for FUZZ (10s) each; FUZZ="-for 25m -results fuzz.jsonl" for a campaign
+	go run ./e2e/cmd/fuzz $(if $(findstring -,$(FUZZ)),$(FUZZ),-each $(FUZZ))
 
 clean: ## remove what was built and the local nodes' data
 	rm -rf bin data $(TOOLS)
