@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/flagraft/flagraft/e2e/faults/disk"
 	"github.com/flagraft/flagraft/e2e/faults/network"
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
@@ -25,6 +26,10 @@ type Cluster struct {
 	Net  *network.Network
 	Home *nodes.Project // where the clients write
 
+	// Keep leaves the images of the nodes' disks where they are when the cluster closes.
+	Keep bool
+
+	disks  []*disk.Volume // of the nodes; nil: they share the disk of this process
 	places []*place
 	clocks []string // files with the offset of each node's wall clock
 	ended  chan Failure
@@ -45,6 +50,26 @@ type place struct {
 // StartCluster starts n nodes of the binary with data below dir.
 func StartCluster(ctx context.Context, binary, dir string, n int, seed int64, extra ...string) (*Cluster, error) {
 	c := &Cluster{ended: make(chan Failure, 64)}
+	return c, c.start(ctx, binary, dir, n, seed, extra)
+}
+
+// StartOnDisks is StartCluster with a disk of its own for each node, where this
+// machine can mount images; elsewhere the nodes share one.
+func StartOnDisks(ctx context.Context, binary, dir string, n int, seed int64, extra ...string) (*Cluster, error) {
+	c := &Cluster{ended: make(chan Failure, 64)}
+	if err := c.mount(ctx, dir, n); err != nil {
+		return nil, err
+	}
+	return c, c.start(ctx, binary, dir, n, seed, extra)
+}
+
+// start closes the cluster when it fails.
+func (c *Cluster) start(ctx context.Context, binary, dir string, n int, seed int64, extra []string) (err error) {
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
 	o := nodes.Options{Binary: binary, Dir: dir, Count: n, Extra: extra}
 	net, err := network.New(n+1, uint64(seed))
 	switch {
@@ -55,15 +80,14 @@ func StartCluster(ctx context.Context, binary, dir string, n int, seed int64, ex
 			o.Hosts = append(o.Hosts, net.Host(i))
 		}
 	case !errors.Is(err, network.ErrNotPermitted):
-		return nil, err
+		return err
 	}
 	for i := range n {
 		c.clocks = append(c.clocks, filepath.Join(dir, fmt.Sprintf("clock%d", i)))
 	}
 	o.NodeEnv = func(i int) []string { return []string{"FLAGRAFT_TEST_CLOCK_OFFSET_FILE=" + c.clocks[i]} }
 	if c.Cluster, err = nodes.StartIn(ctx, o); err != nil {
-		c.Close()
-		return nil, err
+		return err
 	}
 	for range c.Nodes {
 		p := &place{}
@@ -71,24 +95,25 @@ func StartCluster(ctx context.Context, binary, dir string, n int, seed int64, ex
 		c.places = append(c.places, p)
 	}
 	if c.Home, err = c.Nodes[0].Client().NewProject(ctx, "Faults"); err != nil {
-		c.Close()
-		return nil, err
+		return err
 	}
-	if _, err := c.OneState(ctx); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
+	_, err = c.OneState(ctx)
+	return err
 }
 
-// Close ends every process and the network.
+// Close ends every process, the network and the disks. Closing twice is no matter.
 func (c *Cluster) Close() {
+	for _, v := range c.disks {
+		_ = v.Thaw() // or the processes cannot end
+	}
 	if c.Cluster != nil {
 		c.Stop()
 	}
 	if c.Net != nil {
 		c.Net.Close()
+		c.Net = nil
 	}
+	c.unmount()
 }
 
 // Serving returns the phase of a node and whether it must answer reads now. A
@@ -189,6 +214,9 @@ func (c *Cluster) Wipe(i int) error {
 	defer p.life.Unlock()
 	if c.Nodes[i].Running() {
 		return fmt.Errorf("node %d runs", i)
+	}
+	if c.disks != nil {
+		return c.disks[i].Wipe()
 	}
 	return os.RemoveAll(c.Nodes[i].Dir)
 }

@@ -29,9 +29,9 @@ func (f *Fault) possible(c *Cluster) bool {
 	return (c.Net != nil || !f.Network) && (f.Possible == nil || f.Possible(c))
 }
 
-// Kinds are all faults to processes, networks, clocks and members.
+// Kinds are all faults to processes, networks, clocks, members and disks.
 func Kinds() []Fault {
-	return slices.Concat(processFaults(), networkFaults(), memberFaults())
+	return slices.Concat(processFaults(), networkFaults(), memberFaults(), diskFaults())
 }
 
 // Step is one fault of a schedule.

@@ -18,6 +18,7 @@ var (
 	rounds  = flag.Int("rounds", 0, "rounds to play; 0: every kind once")
 	count   = flag.Int("nodes", 3, "nodes of a cluster")
 	seed    = flag.Int64("seed", 0, "everything is drawn from it; 0: the time")
+	disks   = flag.Bool("disks", true, "a disk of its own for each node, and faults of disks")
 	results = flag.String("results", os.Getenv("FLAGRAFT_FAULTS_RESULTS"), "file to append results to")
 )
 
@@ -48,6 +49,9 @@ func play(t *testing.T, cfg faults.Config) {
 			t.Errorf("round %d, %v: %s: %s\nagain: %s", r.Round, r.Faults, f.Check, f.Detail, r.Again)
 		}
 	}
+	if cfg.Disks && len(done) > 0 && !done[0].Disks {
+		t.Log("images cannot be mounted here: no faults of disks were played")
+	}
 	if len(done) > 0 && done[0].Place == "loopback" {
 		t.Log("network namespaces are not permitted here: no faults of networks were played")
 	}
@@ -55,7 +59,7 @@ func play(t *testing.T, cfg faults.Config) {
 
 // TestRounds plays every kind of fault once, alone, on three nodes; with -rounds, as many as that, with faults beside each other.
 func TestRounds(t *testing.T) {
-	cfg := faults.Config{Nodes: *count, Rounds: *rounds, PerCluster: 10}
+	cfg := faults.Config{Nodes: *count, Rounds: *rounds, PerCluster: 10, Disks: *disks}
 	if *rounds == 0 {
 		cfg.Rounds, cfg.PerCluster, cfg.Single = len(faults.Kinds()), len(faults.Kinds()), true
 	}

@@ -132,8 +132,8 @@ func outcome(a *nodes.Answer, err error) Outcome {
 	switch {
 	case a.Status >= 200 && a.Status < 300:
 		return OK
-	case a.Status == 503 && strings.Contains(string(a.Body), "nothing was written"), a.Status == 429:
-		return Refused
+	case a.Status == 503 && strings.Contains(string(a.Body), "nothing was written"), a.Status == 429, a.Status == 507:
+		return Refused // 507: no space on the disks, nothing was written
 	case a.Status == 503:
 		return Unknown
 	}

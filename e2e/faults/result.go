@@ -25,6 +25,8 @@ type Result struct {
 	Place  string   `json:"place"` // namespaces or loopback
 	// SmallLog: nodes snapshot all the time, and who lags gets a snapshot.
 	SmallLog bool `json:"small_log,omitempty"`
+	// Disks: each node has a disk of its own.
+	Disks bool `json:"disks,omitempty"`
 
 	Histories    int `json:"histories"` // linearizable
 	Undecided    int `json:"undecided"` // the search took too long
@@ -48,7 +50,7 @@ func (r *Round) result(binary string, seed int64, number int) Result {
 		Commit: commitOf(binary), Date: time.Now().UTC().Truncate(time.Second), Load: load(), CPUs: runtime.NumCPU(),
 		Nodes: len(r.c.Nodes), Seed: seed, Round: number, Place: "namespaces",
 		Histories: r.histories, Undecided: r.undecided, Reads: int(r.reads.Load()), ReadsFailed: int(r.readsFailed.Load()), Pairs: int(r.pairs.Load()),
-		Recovery: r.recovered.Seconds(), Failures: r.Failures(),
+		Recovery: r.recovered.Seconds(), Failures: r.Failures(), Disks: r.c.disks != nil,
 	}
 	if r.c.Net == nil {
 		res.Place = "loopback"

@@ -22,6 +22,7 @@ type Config struct {
 	PerCluster int
 	Kinds      []Fault
 	Single     bool   // one fault a round
+	Disks      bool   // nodes have disks of their own, where this machine can mount images
 	Results    string // file that results are appended to; "" for none
 	Keep       bool   // keep the records of rounds that passed too
 	Log        func(format string, args ...any)
@@ -32,6 +33,9 @@ func (c *Config) command(seed int64, round int) string {
 	s := fmt.Sprintf("go run ./e2e/faults/cmd/faults -binary %s -nodes %d -seed %d -rounds %d -per-cluster %d -keep", c.Binary, c.Nodes, seed, round+1, round+1)
 	if c.Single {
 		s += " -single"
+	}
+	if c.Disks {
+		s += " -disks"
 	}
 	if len(c.Kinds) < len(Kinds()) {
 		var names []string
@@ -75,11 +79,19 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 		extra = smallLog()
 	}
 	c.Log("%d nodes, seed %d, %d rounds, %q", c.Nodes, seed, rounds, extra)
-	cluster, err := StartCluster(starting, c.Binary, dir, c.Nodes, seed, extra...)
+	start := StartCluster
+	if c.Disks {
+		start = StartOnDisks
+	}
+	cluster, err := start(starting, c.Binary, dir, c.Nodes, seed, extra...)
 	if err != nil {
 		return nil, err
 	}
+	cluster.Keep = true
 	defer cluster.Close()
+	if c.Disks && cluster.disks == nil {
+		c.Log("no disks of their own: images cannot be mounted here")
+	}
 	var kinds []Fault
 	for _, k := range c.Kinds {
 		if k.possible(cluster) {
@@ -108,7 +120,8 @@ func (c *Config) live(ctx context.Context, seed int64, rounds int) ([]Result, er
 	if c.Keep {
 		return results, nil
 	}
-	cluster.Stop()
+	cluster.Keep = false
+	cluster.Close()
 	return results, os.RemoveAll(dir)
 }
 

@@ -141,12 +141,27 @@ func (v *Volume) unmount() error {
 	return errors.Join(err, command(context.Background(), "umount", "-l", v.Dir))
 }
 
+// Wipe removes everything on the volume.
+func (v *Volume) Wipe() error {
+	files, err := os.ReadDir(v.Dir)
+	errs := []error{err}
+	for _, f := range files {
+		errs = append(errs, os.RemoveAll(filepath.Join(v.Dir, f.Name())))
+	}
+	return errors.Join(errs...)
+}
+
+// Unmount leaves the image, which can be mounted by hand. Processes that use the volume must be gone.
+func (v *Volume) Unmount() error {
+	if v.loop == "" {
+		return nil
+	}
+	return errors.Join(v.Thaw(), v.unmount())
+}
+
 // Close unmounts and removes the volume. Processes that use it must be gone.
 func (v *Volume) Close() error {
-	var errs []error
-	if v.loop != "" {
-		errs = append(errs, v.Thaw(), v.unmount())
-	}
+	errs := []error{v.Unmount()}
 	if err := os.Remove(v.image); err != nil && !errors.Is(err, os.ErrNotExist) {
 		errs = append(errs, err)
 	}

@@ -28,6 +28,7 @@ func main() {
 	flag.StringVar(&cfg.Results, "results", "", "file to append a line for each round to, and to report from")
 	flag.BoolVar(&cfg.Keep, "keep", false, "keep the data of clusters without failures")
 	flag.BoolVar(&cfg.Single, "single", false, "one fault a round")
+	flag.BoolVar(&cfg.Disks, "disks", false, "a disk of its own for each node, and faults of disks")
 	only := flag.String("only", "", "kinds of faults to draw from, separated by commas")
 	list := flag.Bool("list", false, "list the kinds")
 	report := flag.Bool("report", false, "print the tables of the results file instead")
