@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -197,8 +198,16 @@ func FuzzGossipMeta(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if meta := encodeMeta(p, memberlist.MetaMaxSize); len(meta) > memberlist.MetaMaxSize {
+		meta := encodeMeta(p, memberlist.MetaMaxSize)
+		if len(meta) > memberlist.MetaMaxSize {
 			t.Fatal("too long")
+		}
+		if meta == nil {
+			return // it is too long even without what only informs
+		}
+		again, err := decodeMeta(meta)
+		if err != nil || again.ID != p.ID || again.Address != p.Address || again.Formed != p.Formed {
+			t.Fatalf("%+v became %+v: %v", p, again, err)
 		}
 	})
 }
@@ -213,7 +222,20 @@ func FuzzMessages(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, m := range []any{&pledge{}, &joinRequest{}, &report{}, &reportReply{}, &helloMessage{}} {
-			_ = cbor.Unmarshal(raw, m)
+			if cbor.Unmarshal(raw, m) != nil {
+				continue
+			}
+			sent, err := cbor.Marshal(m)
+			if err != nil {
+				t.Fatalf("%+v cannot be sent: %v", m, err)
+			}
+			again := reflect.New(reflect.TypeOf(m).Elem()).Interface()
+			if err := cbor.Unmarshal(sent, again); err != nil {
+				t.Fatalf("%+v cannot be read: %v", m, err)
+			}
+			if resent, err := cbor.Marshal(again); err != nil || !bytes.Equal(sent, resent) {
+				t.Fatalf("%x became %x: %v", sent, resent, err)
+			}
 		}
 	})
 }

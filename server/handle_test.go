@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -110,14 +111,36 @@ func TestRequestsSurviveTheWire(t *testing.T) {
 	require.Equal(t, want, got)
 	_, err = decodeRequest([]byte("junk"))
 	require.Error(t, err)
+	want.Query, want.Headers[0].Value = "q=\x8f", "caf\xe9" // bytes that are no UTF-8 are the sender's matter
+	data, err = encodeRequest(want)
+	require.NoError(t, err)
+	got, err = decodeRequest(data)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
 }
 
 func FuzzWire(f *testing.F) {
 	data, _ := encodeRequest(&route.Request{Method: "GET", Path: "/"})
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = decodeRequest(data)
-		_, _, _ = decodeAnswer(data)
+		if r, err := decodeRequest(data); err == nil {
+			sent, err := encodeRequest(r)
+			require.NoError(t, err)
+			again, err := decodeRequest(sent)
+			require.NoError(t, err)
+			resent, err := encodeRequest(again)
+			require.NoError(t, err)
+			require.Equal(t, sent, resent)
+		}
+		if a, w, err := decodeAnswer(data); err == nil {
+			sent, err := encodeAnswer(a, w)
+			require.NoError(t, err)
+			again, w2, err := decodeAnswer(sent)
+			require.NoError(t, err)
+			require.Equal(t, a, again)
+			require.Equal(t, w.Index, w2.Index)
+			require.True(t, slices.Equal(w.Environments, w2.Environments))
+		}
 	})
 }
 

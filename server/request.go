@@ -100,6 +100,10 @@ func fromWire(hs []wireHeader) []route.Header {
 	return out
 }
 
+// wireMode reads them. Queries and headers are bytes that their sender chose, UTF-8 or not: they travel as they came and are judged by who
+// reads them.
+var wireMode, _ = cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode() // fixed options that fit together
+
 func encodeRequest(r *route.Request) ([]byte, error) {
 	return cbor.Marshal(wireRequest{Method: r.Method, Path: r.Path, Query: r.Query, Scheme: r.Scheme, Host: r.Host, Remote: r.Remote,
 		Headers: toWire(r.Headers), Body: r.Body})
@@ -107,7 +111,7 @@ func encodeRequest(r *route.Request) ([]byte, error) {
 
 func decodeRequest(data []byte) (*route.Request, error) {
 	var w wireRequest
-	if err := cbor.Unmarshal(data, &w); err != nil {
+	if err := wireMode.Unmarshal(data, &w); err != nil {
 		return nil, err
 	}
 	return &route.Request{Method: w.Method, Path: w.Path, Query: w.Query, Scheme: w.Scheme, Host: w.Host, Remote: w.Remote,
@@ -120,7 +124,7 @@ func encodeAnswer(r route.Response, w fsm.Written) ([]byte, error) {
 
 func decodeAnswer(data []byte) (route.Response, fsm.Written, error) {
 	var w wireAnswer
-	if err := cbor.Unmarshal(data, &w); err != nil {
+	if err := wireMode.Unmarshal(data, &w); err != nil {
 		return route.Response{}, fsm.Written{}, err
 	}
 	return route.Response{Status: w.Status, Headers: fromWire(w.Headers), Body: w.Body}, fsm.Written{Index: w.Index, Environments: w.Environments}, nil
