@@ -120,6 +120,8 @@ type Timing struct {
 	// ReadyWithoutLeader is how long a node with state waits for a leader before
 	// it calls itself ready for reads. Default 30 s.
 	ReadyWithoutLeader time.Duration
+	// Stall is how long a snapshot on its way to another node may stand still. Default 30 s.
+	Stall time.Duration
 	// Dial bounds connecting and the handshake. Default 3 s.
 	Dial time.Duration
 	// GossipKeys is the period of comparing gossip keys with the leader. Default 5 s.
@@ -199,6 +201,7 @@ func (c Config) withDefaults() (Config, error) {
 	orDefault(&t.Enqueue, 2*time.Second)
 	orDefault(&t.DiskHang, 8*time.Second)
 	orDefault(&t.ReadyWithoutLeader, 30*time.Second)
+	orDefault(&t.Stall, 30*time.Second)
 	orDefault(&t.Dial, 3*time.Second)
 	orDefault(&t.GossipKeys, 5*time.Second)
 	orDefault(&t.Certificates, 5*time.Second)

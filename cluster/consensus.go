@@ -12,7 +12,7 @@ import (
 // maxAppendEntries is how many entries share one fsync and one message.
 const maxAppendEntries = 256
 
-// wireTimeout bounds each of Raft's messages (snapshots: per 256 KB).
+// wireTimeout bounds each of Raft's messages (snapshots: per 256 KB, see also sendingConn).
 const wireTimeout = 10 * time.Second
 
 func (n *Node) startRaft() error {

@@ -203,9 +203,10 @@ func lastStamp(store *logStore, lo, hi uint64) (uint64, error) {
 }
 
 // snapshotStore remembers which snapshot was opened last, for an FSM that
-// does not keep its index, and the size of the newest one.
+// does not keep its index, and the size of the newest one. It seals what it makes.
 type snapshotStore struct {
 	raft.SnapshotStore
+	dir    string // of the node's data
 	opened func(index uint64)
 	size   atomic.Int64
 }

@@ -40,10 +40,10 @@ type mux struct {
 	closed bool
 }
 
-func newMux(l net.Listener, advertise string, key []byte, secure *wireTLS, nodeID string, timeout time.Duration, log *slog.Logger) *mux {
+func newMux(l net.Listener, advertise string, key []byte, secure *wireTLS, nodeID string, timeout, stall time.Duration, log *slog.Logger) *mux {
 	m := &mux{listener: l, key: key, tls: secure, nodeID: nodeID, timeout: timeout, log: log, refusals: newRefusals(), conns: map[net.Conn]struct{}{}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
-	m.raft = &raftLayer{mux: m, addr: advertisedAddr(advertise), accepted: make(chan net.Conn), closed: make(chan struct{})}
+	m.raft = &raftLayer{mux: m, addr: advertisedAddr(advertise), stall: stall, accepted: make(chan net.Conn), closed: make(chan struct{})}
 	return m
 }
 
@@ -190,6 +190,7 @@ func (c trackedConn) Close() error { return c.mux.drop(c.raw) }
 type raftLayer struct {
 	mux      *mux
 	addr     advertisedAddr
+	stall    time.Duration // after which a message that stands still is cut
 	accepted chan net.Conn
 	once     sync.Once
 	closed   chan struct{}
@@ -197,7 +198,7 @@ type raftLayer struct {
 
 func (r *raftLayer) deliver(c net.Conn) bool {
 	select {
-	case r.accepted <- c:
+	case r.accepted <- &receivingConn{Conn: c, stall: r.stall}:
 		return true
 	case <-r.closed:
 		return false
@@ -226,7 +227,7 @@ func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotReached, err)
 	}
-	return c, nil
+	return &sendingConn{Conn: c, stall: r.stall}, nil
 }
 
 // Close makes Accept fail; the port itself is the mux's.

@@ -175,7 +175,7 @@ func (n *Node) openStorage() error {
 	if err := checkSnapshots(dir); err != nil {
 		return err
 	}
-	n.snaps = &snapshotStore{SnapshotStore: files}
+	n.snaps = &snapshotStore{SnapshotStore: files, dir: dir}
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (n *Node) listen() error {
 	if n.cfg.AdvertiseCluster, err = advertise(n.cfg.AdvertiseCluster, l.Addr()); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.tls, n.id, n.cfg.Timing.Dial, n.log)
+	n.mux = newMux(l, n.cfg.AdvertiseCluster, keys.connection, n.tls, n.id, n.cfg.Timing.Dial, n.cfg.Timing.Stall, n.log)
 	n.caller = newCaller(func(ctx context.Context, addr string) (net.Conn, error) {
 		return n.mux.dial(ctx, addr, purposeCall, "")
 	}, n.cfg.MaxEntryBytes)

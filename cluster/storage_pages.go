@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 )
@@ -27,11 +28,15 @@ func checkPages(path string) error {
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	w := &pageWalk{file: f, size: info.Size(), seen: map[uint64]bool{}}
-	if err := w.run(); err != nil {
+	if err := checkFile(f, info.Size()); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
 	}
 	return nil
+}
+
+func checkFile(file io.ReaderAt, size int64) error {
+	w := &pageWalk{file: file, size: size, seen: map[uint64]bool{}}
+	return w.run()
 }
 
 const (
@@ -51,7 +56,7 @@ const (
 type pageMetaData struct{ pageSize, root, end, tx uint64 }
 
 type pageWalk struct {
-	file     *os.File
+	file     io.ReaderAt
 	size     int64
 	pageSize uint64
 	end      uint64 // first page that is not in use
@@ -130,7 +135,7 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int) error {
 	if _, err := w.file.ReadAt(page, int64(id*w.pageSize)); err != nil {
 		return fmt.Errorf("page %d cannot be read: %w", id, err)
 	}
-	if err := w.content(page, low, high, depth); err != nil {
+	if err := w.content(page, low, high, depth, false); err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	return nil
@@ -138,11 +143,14 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int) error {
 
 var errElement = errors.New("an element is damaged")
 
-// content walks a page, also one inside a bucket's value.
-func (w *pageWalk) content(page, low, high []byte, depth int) error {
+// content walks a page, also one inside a bucket's value, which has neither pages nor buckets below it.
+func (w *pageWalk) content(page, low, high []byte, depth int, inside bool) error {
 	flags, count := binary.NativeEndian.Uint16(page[8:]), int(binary.NativeEndian.Uint16(page[10:]))
 	if (flags != pageBranch && flags != pageLeaf) || pageHead+count*pageElement > len(page) || (flags == pageBranch && count == 0) {
 		return errors.New("it is no page of a tree")
+	}
+	if inside && flags != pageLeaf {
+		return errElement
 	}
 	var before []byte
 	for i := range count {
@@ -163,7 +171,7 @@ func (w *pageWalk) content(page, low, high []byte, depth int) error {
 				}
 			}
 			err = w.tree(next, key, above, depth+1)
-		case next&elemBucket != 0:
+		case next&elemBucket != 0 && !inside:
 			err = w.bucket(value, depth)
 		case next != 0:
 			err = errElement
@@ -204,8 +212,8 @@ func (w *pageWalk) bucket(value []byte, depth int) error {
 		}
 		return w.tree(root, nil, nil, depth+1)
 	}
-	if len(value) < bucketHead+pageHead || depth > maxTreeDepth {
+	if len(value) < bucketHead+pageHead {
 		return errElement
 	}
-	return w.content(value[bucketHead:], nil, nil, depth+1)
+	return w.content(value[bucketHead:], nil, nil, depth, true)
 }

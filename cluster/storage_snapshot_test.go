@@ -21,7 +21,8 @@ func TestDamagedSnapshotsAreNoticed(t *testing.T) {
 	require.Len(t, found, 1)
 	sound, err := os.ReadFile(found[0])
 	require.NoError(t, err)
-	for _, change := range [][2]string{{`"Term":`, `"Term":1`}, {`"Index":`, `"Index":1`}, {`"ID":"`, `"ID":"1`}, {`"Version":1`, `"Version":0`}, {`{`, `[`}} {
+	require.Contains(t, string(sound), "127.0.0.1", "the member's address")
+	for _, change := range [][2]string{{`"Term":`, `"Term":1`}, {`"Index":`, `"Index":1`}, {`"ID":"`, `"ID":"1`}, {`"Version":1`, `"Version":0`}, {`{`, `[`}, {`127.0.0.1`, `127.0.0.3`}} {
 		require.NoError(t, os.WriteFile(found[0], []byte(strings.Replace(string(sound), change[0], change[1], 1)), 0o600))
 		err := m.tryStart()
 		require.ErrorIs(t, err, ErrCorrupt, "%v", change)
@@ -37,4 +38,7 @@ func TestDamagedSnapshotsAreNoticed(t *testing.T) {
 	content[len(content)/2] ^= 4
 	require.NoError(t, os.WriteFile(state, content, 0o600))
 	m.start()
+	m.crash()
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(found[0]), snapshotSeal)))
+	m.start() // a snapshot of an older binary
 }

@@ -122,7 +122,7 @@ func stranger(t *testing.T, target *member, name, secret string, files TLS) (*lo
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	m := newMux(l, l.Addr().String(), keys.connection, w, "stranger", 3*time.Second, book.logger())
+	m := newMux(l, l.Addr().String(), keys.connection, w, "stranger", 3*time.Second, 30*time.Second, book.logger())
 	defer m.close()
 	for _, purpose := range []byte{purposeCall, purposeRaft} {
 		c, dialErr := m.dial(t.Context(), target.node.Addr(), purpose, target.node.ID())

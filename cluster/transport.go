@@ -8,13 +8,16 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// serialTransport is Raft's network transport with four corrections.
+// serialTransport is Raft's network transport with five corrections.
 //
 // Heartbeats go to Raft's main loop like every other message.
 // NetworkTransport's shortcut handles them on its own goroutine, where one with
 // a newer term changes the term under a leader that goes on to store entries
 // under a term it never won (hashicorp/raft#695). The price: heartbeats wait
 // behind a log write, so election timeouts stay at a second.
+//
+// Messages are bounded in bytes. Raft counts entries only, and 256 of them may be
+// hundreds of megabytes.
 //
 // Peers are told the plain address, not the one made for namedAddresses.
 //
@@ -64,6 +67,28 @@ func (t *serialTransport) RequestPreVote(id raft.ServerID, addr raft.ServerAddre
 	return t.NetworkTransport.RequestPreVote(id, addr, args, resp)
 }
 
+// maxMessageBytes is what the entries of one message have at most; a larger entry has a message of its own.
+const maxMessageBytes = 8 << 20
+
+// bound leaves out the entries that are too much for one message. Raft looks at what
+// is left to learn what was sent, and sends the rest next.
+func bound(args *raft.AppendEntriesRequest) {
+	size := 0
+	for i, l := range args.Entries {
+		size += len(l.Data) + len(l.Extensions)
+		if size > maxMessageBytes && i > 0 {
+			args.Entries = args.Entries[:i]
+			return
+		}
+	}
+}
+
+// AppendEntries sends entries, or a heartbeat.
+func (t *serialTransport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
+	bound(args)
+	return t.NetworkTransport.AppendEntries(id, addr, args, resp)
+}
+
 // AppendEntriesPipeline opens a pipeline that ends.
 func (t *serialTransport) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
 	inner, err := t.NetworkTransport.AppendEntriesPipeline(id, addr)
@@ -94,6 +119,7 @@ type boundedPipeline struct {
 // AppendEntries gives up on a peer that takes nothing for the transport's
 // timeout; Raft then goes on without the pipeline.
 func (p *boundedPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
+	bound(args)
 	limit := time.AfterFunc(p.from.timeout, func() { _ = p.AppendPipeline.Close() })
 	defer limit.Stop()
 	return p.AppendPipeline.AppendEntries(args, resp)

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+)
+
+// soundFile is a log file with branches, pages of several kinds and free pages.
+func soundFile(f *testing.F) []byte {
+	f.Helper()
+	path := filepath.Join(f.TempDir(), "sound.db")
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{PageSize: 1024, NoSync: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for round := range 3 {
+		err := db.Update(func(tx *bbolt.Tx) error {
+			conf, err := tx.CreateBucketIfNotExists(bucketConf)
+			if err != nil {
+				return err
+			}
+			logs, err := tx.CreateBucketIfNotExists(bucketLogs)
+			if err != nil {
+				return err
+			}
+			for i := range 40 {
+				key := binary.BigEndian.AppendUint64(nil, uint64(40*round+i+1))
+				if err := logs.Put(key, bytes.Repeat([]byte("entry"), 1+(i%7)*60)); err != nil {
+					return err
+				}
+			}
+			return conf.Put(keySeal, encodeSeal(map[string][]byte{"CurrentTerm": {byte(round)}}))
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		f.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return raw
+}
+
+// FuzzPages damages a sound file as the input says, three bytes for each byte
+// changed, and walks it; then it walks the input itself as a page.
+func FuzzPages(f *testing.F) {
+	sound := soundFile(f)
+	if err := checkFile(bytes.NewReader(sound), int64(len(sound))); err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte{})
+	f.Add([]byte{0x08, 0x08, 1, 0x08, 0x0a, 200, 0x0c, 0x0c, 255})
+	f.Add(sound[2048 : 2048+1024])
+	f.Add(sound[3072 : 3072+1024])
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		damaged := bytes.Clone(sound)
+		for edit := raw; len(edit) >= 3; edit = edit[3:] {
+			damaged[int(binary.BigEndian.Uint16(edit))%len(damaged)] = edit[2]
+		}
+		_ = checkFile(bytes.NewReader(damaged), int64(len(damaged)))
+		if len(raw) >= pageHead {
+			w := &pageWalk{file: bytes.NewReader(damaged), size: int64(len(damaged)), pageSize: 1024, end: uint64(len(damaged) / 1024), seen: map[uint64]bool{}}
+			_ = w.content(raw, nil, nil, 0, false)
+		}
+	})
+}
+
+// FuzzSeal reads the input as a seal, and behind a right checksum.
+func FuzzSeal(f *testing.F) {
+	f.Add(encodeSeal(map[string][]byte{"CurrentTerm": {1}, "flagraft.x": {}}))
+	f.Add([]byte("\x01a\x01b\x01a\x00"))
+	f.Add([]byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		_, _ = decodeSeal(raw)
+		body := append([]byte(sealMagic), raw...)
+		values, err := decodeSeal(binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli)))
+		if err != nil {
+			return
+		}
+		again, err := decodeSeal(encodeSeal(values))
+		if err != nil || !maps.EqualFunc(values, again, bytes.Equal) {
+			t.Fatalf("%v became %v: %v", values, again, err)
+		}
+	})
+}
