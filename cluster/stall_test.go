@@ -34,7 +34,7 @@ func stallTransport(t *testing.T, stall time.Duration) (*raft.NetworkTransport, 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	n := raft.NewNetworkTransportWithLogger(&stallStream{l, stall}, 1, 10*time.Second, newRaftLogger(testLog()))
-	t.Cleanup(func() { _ = n.Close() })
+	t.Cleanup(func() { _ = n.Close(); n.CloseStreams() })
 	return n, l.Addr().String()
 }
 
