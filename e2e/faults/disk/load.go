@@ -40,6 +40,7 @@ const (
 	bulk         = 100 // identities in a request
 	bulkWriters  = 8
 	adminWriters = 4
+	makeUp       = time.Second
 )
 
 // NewLoad makes the features and numbers from 1 for people identities.
@@ -81,17 +82,16 @@ func (l *Load) Run(ctx context.Context) {
 }
 
 // writeIdentities goes round its part of the identities, a hundred at a time, at
-// its part of the rate. It does not make up for time in which nothing was answered.
+// its part of the rate. It makes up for slow answers, and for at most makeUp of silence.
 func (l *Load) writeIdentities(ctx context.Context, w int) {
 	part := len(l.acked) / bulkWriters
-	every := time.NewTicker(time.Second * bulk * bulkWriters / time.Duration(l.Rate))
-	defer every.Stop()
+	every := time.Second * bulk * bulkWriters / time.Duration(l.Rate)
 	clients := l.clients("X-Environment-Key", l.Project.ServerKey)
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-every.C:
+	due := time.Now().Add(every * time.Duration(w) / bulkWriters)
+	for i := 0; pause(ctx, time.Until(due)); i++ {
+		due = due.Add(every)
+		if late := time.Since(due); late > makeUp {
+			due = due.Add(late - makeUp)
 		}
 		first := w*part + i*bulk%(part-part%bulk)
 		l.bulk(ctx, clients[(w+i)%len(clients)], first)
