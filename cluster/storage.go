@@ -53,11 +53,13 @@ const deleteChunk = 512
 const entryOverhead = 96
 
 func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, error) {
-	bolt, err := openBolt(dir)
+	// The replay and Raft read at once what is checked here.
+	cache := newEntryCache(cacheBytes)
+	bolt, err := openBolt(dir, func(l *raft.Log) { cache.put([]*raft.Log{l}) })
 	if err != nil {
 		return nil, err
 	}
-	s := &logStore{bolt: bolt, cache: newEntryCache(cacheBytes), fatal: fatal, closing: make(chan struct{})}
+	s := &logStore{bolt: bolt, cache: cache, fatal: fatal, closing: make(chan struct{})}
 	kept, err := s.GetUint64(keyCommit)
 	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.close())

@@ -54,7 +54,8 @@ func logOptions(path string) raftboltdb.Options {
 	}}
 }
 
-func openBolt(dir string) (*boltFile, error) {
+// openBolt opens the log in a directory, and calls checked with each entry.
+func openBolt(dir string, checked func(*raft.Log)) (*boltFile, error) {
 	path := filepath.Join(dir, logFileName)
 	if err := adoptOldLog(dir); err != nil {
 		return nil, err
@@ -71,14 +72,14 @@ func openBolt(dir string) (*boltFile, error) {
 		return nil, fmt.Errorf("cluster: open %s: %w", path, err)
 	}
 	b := &boltFile{path: path, store: store}
-	if err := b.load(found); err != nil {
+	if err := b.load(found, checked); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
 }
 
 // load takes over what is in the file, once it has been checked.
-func (b *boltFile) load(found content) error {
+func (b *boltFile) load(found content, checked func(*raft.Log)) error {
 	extent, known, err := openExtent(filepath.Join(filepath.Dir(b.path), extentFileName))
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func (b *boltFile) load(found content) error {
 	case known != nil && !sealed:
 		return fmt.Errorf("%w: %s: term and vote are gone", ErrCorrupt, b.path)
 	}
-	if err := b.checkLog(found.span); err != nil {
+	if err := b.checkLog(found.span, checked); err != nil {
 		return fmt.Errorf("%s: %w", b.path, err)
 	}
 	if known != nil {
@@ -113,7 +114,7 @@ func (b *boltFile) load(found content) error {
 }
 
 // checkLog reads every entry: each has its checksum, and terms do not fall.
-func (b *boltFile) checkLog(s span) error {
+func (b *boltFile) checkLog(s span, checked func(*raft.Log)) error {
 	var term uint64
 	for at := s.first; at <= s.last && at > 0; at++ {
 		var l raft.Log
@@ -130,6 +131,7 @@ func (b *boltFile) checkLog(s span) error {
 			return fmt.Errorf("%w: entry %d has term %d after %d", ErrCorrupt, at, l.Term, term)
 		}
 		term = l.Term
+		checked(&l)
 	}
 	return nil
 }

@@ -98,9 +98,7 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	}
 
 	at := max(c.Time, f.current.Time)
-	a := f.rows()
-	a.at = at
-	defer a.txn.Abort()
+	a := f.rows(at)
 	result := &ChangesetResult{Results: make([][]identity.Result, len(c.Writes))}
 	for i, w := range c.Writes {
 		var op identity.Op
@@ -114,7 +112,6 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 		touched.merge(a.touched)
 		a.touched = &Touched{}
 	}
-	a.txn.Commit()
 	f.current.Seq, f.current.Time, f.current.rowsHash, f.current.sizes = c.Seq, at, a.sum, a.sizes
 	return result, nil
 }
@@ -196,8 +193,7 @@ func (f *FSM) applyUsageBatch(body []byte) error {
 	if err != nil || !fresh {
 		return err
 	}
-	a := f.rows()
-	defer a.txn.Abort()
+	a := f.rows(f.current.Time)
 	for _, u := range b.Counts {
 		if _, ok := Environments.Get(a, u.Environment); !ok {
 			continue // deleted while the counts were on their way
@@ -212,7 +208,6 @@ func (f *FSM) applyUsageBatch(body []byte) error {
 			return err
 		}
 	}
-	a.txn.Commit()
 	f.current.rowsHash, f.current.sizes = a.sum, a.sizes
 	return nil
 }
@@ -220,27 +215,37 @@ func (f *FSM) applyUsageBatch(body []byte) error {
 // once reports whether the batch with that number of a node is new, and
 // remembers it.
 func (f *FSM) once(node string, field func(*nodeSequence) *uint64, seq uint64) (bool, error) {
-	a := f.rows()
-	defer a.txn.Abort()
-	s, ok := nodeSequencesByNode.First(a, node)
-	if !ok {
-		s = nodeSequence{ID: a.next(nodeSequences.def), Node: node}
-	}
-	last := field(&s)
-	if seq <= *last {
+	a := f.rows(f.current.Time)
+	s, known := nodeSequencesByNode.First(a, node)
+	if seq <= *field(&s) {
 		return false, nil
 	}
-	*last = seq
+	if !known {
+		s = nodeSequence{ID: a.next(nodeSequences.def), Node: node}
+	}
+	*field(&s) = seq
 	if err := a.put(nodeSequences.def, s.ID, must(encMode.Marshal(&s))); err != nil {
 		return false, err
 	}
-	a.txn.Commit()
 	f.current.rowsHash, f.current.sizes = a.sum, a.sizes
 	return true, nil
 }
 
-func (f *FSM) rows() *rowApplier {
-	return &rowApplier{txn: f.db.Txn(true), at: f.current.Time, ids: f.ids, sum: f.current.rowsHash, sizes: f.current.sizes, touched: &Touched{}}
+// rows continues the transaction of the batch at hand for one more entry, as of a time.
+// An entry that fails leaves it half done: then the node stops, see [FSM.ApplyBatch].
+func (f *FSM) rows(at Time) *rowApplier {
+	if f.open == nil {
+		f.open = f.db.Txn(true)
+	}
+	return &rowApplier{txn: f.open, at: at, ids: f.ids, sum: f.current.rowsHash, sizes: f.current.sizes, touched: &Touched{}}
+}
+
+// settle ends the transaction of the entries applied so far: f.db has their rows.
+func (f *FSM) settle() {
+	if f.open != nil {
+		f.open.Commit()
+		f.open = nil
+	}
 }
 
 // rowApplier changes rows while an entry is applied. It is the Reader of the

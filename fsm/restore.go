@@ -102,6 +102,7 @@ func (f *FSM) applyRestore(index uint64, body []byte) (*RestoreResult, error) {
 	if f.current.Born() && f.current.Genesis.Epoch == p.epoch() {
 		return &RestoreResult{Restored: true}, nil // a part of the restore that is done came again
 	}
+	f.settle()
 	f.current.txn = f.db.Txn(false) // of entries before in the batch, too
 	if err := f.stage(&p); err != nil {
 		return &RestoreResult{Err: err}, nil

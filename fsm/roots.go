@@ -76,11 +76,17 @@ func (f *FSM) remember(answer any) {
 		f.roots.prune(f.current.Time)
 		return
 	}
-	s := f.current
-	s.db, s.identities, s.txn = f.db, f.ids, f.db.Txn(false)
 	if restored {
-		f.roots.reset(&s) // no page goes on from before
+		f.roots.reset(f.root()) // no page goes on from before
 		return
 	}
-	f.roots.add(&s)
+	f.roots.add(f.root())
+}
+
+// root is the current state with the rows of now.
+func (f *FSM) root() *State {
+	f.settle()
+	s := f.current
+	s.db, s.identities, s.txn = f.db, f.ids, f.db.Txn(false)
+	return &s
 }
