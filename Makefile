@@ -44,7 +44,7 @@ lint: $(LINT)
 $(LINT): .ci/tools.mod
 	go build -modfile=.ci/tools.mod -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-# An S3 server for the tests of scheduled backups: FLAGRAFT_VERSITYGW=.tools/e2e/versitygw make e2e
+# An S3 server for the tests of scheduled backups.
 $(TOOLS)/e2e/versitygw: .ci/e2e.mod
 	go build -modfile=.ci/e2e.mod -o $@ github.com/versity/versitygw/cmd/versitygw
 
@@ -58,7 +58,7 @@ race:
 bench: build ## flagraft beside a bare handler, in one run
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)
 
-e2e: build ## official clients and faults against real nodes
+e2e: build $(TOOLS)/e2e/versitygw ## official clients and faults against real nodes
 	./e2e/run.sh $(BIN)
 
 faults: build ## rounds of faults: FAULTS="-rounds 100 -nodes 5 -results results.jsonl"

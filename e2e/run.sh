@@ -107,7 +107,9 @@ client() { # client NAME
 if wanted go; then
   say "== Go tests against real nodes"
   began=$SECONDS
-  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -count=1 -timeout 19m ./e2e/... >"$logs/go.log" 2>&1; then
+  if [[ -x $cache/versitygw ]]; then export FLAGRAFT_VERSITYGW=$cache/versitygw; fi
+  # One package after another: each starts clusters of its own.
+  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -p 1 -count=1 -timeout 19m ./e2e/... >"$logs/go.log" 2>&1; then
     record go passed $((SECONDS - began)) "$(grep -c '^ok' "$logs/go.log") packages"
   else
     record go FAILED $((SECONDS - began)) "see $logs/go.log"

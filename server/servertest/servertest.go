@@ -55,7 +55,7 @@ func Start(t testing.TB, change ...func(*settings.Settings)) *Node {
 // two busy cores keep their leader.
 func calmTiming() cluster.Timing {
 	timing := FastTiming()
-	timing.Election, timing.Lease = time.Second, 900*time.Millisecond
+	timing.Election, timing.Lease = 2*time.Second, 1900*time.Millisecond
 	return timing
 }
 
