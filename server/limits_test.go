@@ -20,12 +20,29 @@ import (
 func TestBodyBudget(t *testing.T) {
 	n := servertest.Start(t, func(st *settings.Settings) { st.MaxBodyBytesTotal = 100_000 })
 	head := "POST /api/v1/identities/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n"
-	slow, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-	require.NoError(t, err)
-	_, err = io.WriteString(slow, head+strings.Repeat(" ", 100))
-	require.NoError(t, err)
 	large := strings.Repeat(" ", 60000)
-	require.Eventually(t, func() bool { return speak(t, n, head+large).StatusCode == 503 }, 10*time.Second, 10*time.Millisecond)
+	var slow net.Conn
+	var err error
+	require.Eventually(t, func() bool {
+		if slow == nil {
+			slow, err = net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
+			require.NoError(t, err)
+			_, err = io.WriteString(slow, head+strings.Repeat(" ", 100))
+			require.NoError(t, err)
+		}
+		if speak(t, n, head+large).StatusCode == 503 {
+			return true
+		}
+		// This one came first: then the slow one is refused, or has its place now.
+		require.NoError(t, slow.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
+		if answered, _ := slow.Read(make([]byte, 1)); answered > 0 {
+			slow.Close()
+			slow = nil
+			return false
+		}
+		require.NoError(t, slow.SetReadDeadline(time.Time{}))
+		return false
+	}, 10*time.Second, 10*time.Millisecond)
 	r := speak(t, n, head+large)
 	require.Equal(t, "1", r.Header.Get("Retry-After"))
 	require.Equal(t, `{"detail":"This node has too much to do; nothing was done. Please try again."}`, body(t, r))
