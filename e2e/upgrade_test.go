@@ -117,7 +117,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		log, err := os.ReadFile(back.Log)
 		return err == nil && strings.Contains(string(log), "start it with a version that knows level 2")
 	}, 30*time.Second, 50*time.Millisecond, "an old binary joins")
-	back.Terminate()
+	back.Kill()
 	require.NoError(t, os.RemoveAll(back.Dir))
 	require.NoError(t, os.Rename(back.Dir+".kept", back.Dir))
 	back.Use(current)
