@@ -1,13 +1,13 @@
 package faults
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // Markers of the part of a document that a report replaces.
@@ -19,26 +19,12 @@ const (
 // Report makes the tables of a results file: for each number of nodes, and for each
 // kind of fault. Only the rounds of one commit count: of the given one, or of that of the last line.
 func Report(all []Result, commit string) string {
-	if commit == "" && len(all) > 0 {
-		commit = all[len(all)-1].Commit
-	}
-	var rounds []Result
-	for _, r := range all {
-		if strings.HasPrefix(r.Commit, commit) {
-			rounds = append(rounds, r)
-		}
-	}
+	rounds, heading := ledger.Of(all, commit)
 	if len(rounds) == 0 {
 		return "No rounds were played yet.\n"
 	}
-	first, last := rounds[0], rounds[len(rounds)-1]
-	low, high := math.Inf(1), 0.0
-	for _, r := range rounds {
-		low, high = min(low, r.Load), max(high, r.Load)
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit %s, %s to %s UTC, %d CPUs, load %.0f to %.0f.\n\n", last.Commit,
-		first.Date.Format("2 Jan 2006 15:04"), last.Date.Format("2 Jan 2006 15:04"), last.CPUs, low, high)
+	b.WriteString(heading)
 	totals(&b, rounds)
 	kinds(&b, rounds)
 	failures(&b, rounds)
@@ -183,14 +169,5 @@ func failures(b *strings.Builder, rounds []Result) {
 
 // ReportInto replaces the report between its markers in a document.
 func ReportInto(name, report string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, found := bytes.Cut(text, []byte(reportBegin))
-	_, after, ended := bytes.Cut(rest, []byte(reportEnd))
-	if !found || !ended {
-		return fmt.Errorf("%s has no place for results: %s … %s", name, reportBegin, reportEnd)
-	}
-	return os.WriteFile(name, slices.Concat(before, []byte(reportBegin+"\n"+report), []byte(reportEnd), after), 0o644)
+	return ledger.Into(name, reportBegin, reportEnd, report)
 }

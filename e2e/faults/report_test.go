@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // TestReport: results go through the file unchanged; the report counts one commit's rounds and replaces the one before.
@@ -14,13 +16,13 @@ func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "results.jsonl")
 	want := []Result{
-		{Commit: "old", Nodes: 3, Faults: []string{"clock"}},
-		{Commit: "new", Nodes: 3, Faults: []string{"clock", "clock"}, Histories: 6, Acknowledged: 100, Reads: 1000, Recovery: 1, Date: time.Unix(0, 0).UTC()},
-		{Commit: "new", Nodes: 5, Faults: []string{"loss"}, Histories: 5, Reads: 999, ReadsFailed: 1, Recovery: 3, Failovers: []float64{2},
-			Failures: []Failure{{"linearizability", "key"}, {"SDK read", "x"}}, Date: time.Unix(60, 0).UTC()},
+		{Entry: ledger.Entry{Commit: "old"}, Nodes: 3, Faults: []string{"clock"}},
+		{Entry: ledger.Entry{Commit: "new", Date: time.Unix(0, 0).UTC()}, Nodes: 3, Faults: []string{"clock", "clock"}, Histories: 6, Acknowledged: 100, Reads: 1000, Recovery: 1},
+		{Entry: ledger.Entry{Commit: "new", Date: time.Unix(60, 0).UTC()}, Nodes: 5, Faults: []string{"loss"}, Histories: 5, Reads: 999, ReadsFailed: 1, Recovery: 3, Failovers: []float64{2},
+			Failures: []Failure{{"linearizability", "key"}, {"SDK read", "x"}}},
 	}
 	for _, r := range want {
-		require.NoError(t, r.Append(file))
+		require.NoError(t, ledger.Append(file, r))
 	}
 	got, err := ReadResults(file)
 	require.NoError(t, err)

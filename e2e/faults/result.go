@@ -1,22 +1,15 @@
 package faults
 
 import (
-	"bufio"
-	"encoding/json"
-	"fmt"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"time"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // Result is what one round found: a line of the results file.
 type Result struct {
-	Commit string    `json:"commit"` // of the binary
-	Date   time.Time `json:"date"`
-	Load   float64   `json:"load"` // mean number of runnable processes over the last minute
-	CPUs   int       `json:"cpus"`
+	ledger.Entry
 
 	Nodes  int      `json:"nodes"`
 	Seed   int64    `json:"seed"`
@@ -47,7 +40,7 @@ type Result struct {
 
 func (r *Round) result(binary string, seed int64, number int) Result {
 	res := Result{
-		Commit: commitOf(binary), Date: time.Now().UTC().Truncate(time.Second), Load: load(), CPUs: runtime.NumCPU(),
+		Entry: ledger.Now(commitOf(binary)),
 		Nodes: len(r.c.Nodes), Seed: seed, Round: number, Place: "namespaces",
 		Histories: r.histories, Undecided: r.undecided, Reads: int(r.reads.Load()), ReadsFailed: int(r.readsFailed.Load()), Pairs: int(r.pairs.Load()),
 		Recovery: r.recovered.Seconds(), Failures: r.Failures(), Disks: r.c.disks != nil,
@@ -76,42 +69,8 @@ func (r *Round) result(binary string, seed int64, number int) Result {
 	return res
 }
 
-// Append adds the result to a file.
-func (res *Result) Append(name string) error {
-	line, err := json.Marshal(res)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
-}
-
 // ReadResults reads a results file.
-func ReadResults(name string) ([]Result, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	var all []Result
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var res Result
-		if err := json.Unmarshal(lines.Bytes(), &res); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", name, len(all)+1, err)
-		}
-		all = append(all, res)
-	}
-	return all, lines.Err()
-}
+func ReadResults(name string) ([]Result, error) { return ledger.Read[Result](name) }
 
 // commitOf is what a binary says it was built from: a tag, or the start of a commit's hash; "-dirty" behind it means from changed files.
 func commitOf(binary string) string {
@@ -121,13 +80,4 @@ func commitOf(binary string) string {
 		return ""
 	}
 	return words[len(words)-1]
-}
-
-func load() (l float64) {
-	data, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	_, _ = fmt.Sscan(string(data), &l) // 0 where there is none
-	return l
 }

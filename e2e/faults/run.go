@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // Config says what a run does.
@@ -154,7 +156,7 @@ func (c *Config) playOne(ctx context.Context, cluster *Cluster, record string, s
 	if c.Results == "" {
 		return res, nil
 	}
-	return res, res.Append(c.Results)
+	return res, ledger.Append(c.Results, res)
 }
 
 // source is where the schedules of a cluster's life come from.

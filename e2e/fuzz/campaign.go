@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // Campaign is what to run and for how long: Each, or For.
@@ -66,14 +68,13 @@ func (c Campaign) one(ctx context.Context, t Target, length time.Duration, total
 	if err != nil {
 		return res, err
 	}
-	res.Commit, res.Date = c.Commit, time.Now().UTC().Truncate(time.Second)
-	res.place()
+	res.Entry = ledger.Now(c.Commit)
 	c.Log("%-44s %11d executions %9.0f/s  corpus %d", t, res.Executions, res.Rate(), res.Interesting)
 	total.Executions += res.Executions
 	total.Seconds += res.Seconds
 	total.Findings += res.Findings
 	if c.Results != "" {
-		if err := res.append(c.Results); err != nil {
+		if err := ledger.Append(c.Results, res); err != nil {
 			return res, err
 		}
 	}

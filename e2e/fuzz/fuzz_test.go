@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // TestCampaign plays campaigns over targets made for it: what they did is counted and written down, and one that fails ends the campaign and
@@ -121,11 +123,14 @@ func roundish(all []time.Duration) []time.Duration {
 
 func TestReport(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	entry := func(commit string, cpus int, load float64) ledger.Entry {
+		return ledger.Entry{Commit: commit, Date: at, CPUs: cpus, Load: load}
+	}
 	text := Report([]Result{
-		{Commit: "old", Target: "a.F", Executions: 5, Seconds: 1, Date: at},
-		{Commit: "new", Target: "b.F", Executions: 300, Seconds: 2, Date: at, Interesting: 4, CPUs: 2, Load: 1},
-		{Commit: "new", Target: "b.F", Executions: 100, Seconds: 2, Date: at, Interesting: 7, CPUs: 2, Load: 3},
-		{Commit: "new", Target: "a.F", Executions: 10, Seconds: 1, Date: at, Findings: 1, CPUs: 2, Load: 2},
+		{Entry: entry("old", 0, 0), Target: "a.F", Executions: 5, Seconds: 1},
+		{Entry: entry("new", 2, 1), Target: "b.F", Executions: 300, Seconds: 2, Interesting: 4},
+		{Entry: entry("new", 2, 3), Target: "b.F", Executions: 100, Seconds: 2, Interesting: 7},
+		{Entry: entry("new", 2, 2), Target: "a.F", Executions: 10, Seconds: 1, Findings: 1},
 	}, "")
 	require.Equal(t, "Commit new, 21 Nov 2026 12:00 to 21 Nov 2026 12:00 UTC, 2 CPUs, load 1 to 3.\n\n"+
 		"| target | executions | seconds | a second | corpus | findings |\n|---|---|---|---|---|---|\n"+

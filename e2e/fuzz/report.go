@@ -1,13 +1,12 @@
 package fuzz
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
-	"math"
-	"os"
 	"slices"
 	"strings"
+
+	"github.com/flagraft/flagraft/e2e/ledger"
 )
 
 // Markers of the part of a document that a report replaces.
@@ -18,30 +17,17 @@ const (
 
 // Report makes the table of a results file. Only the runs of one commit count: of the given one, or of that of the last line.
 func Report(all []Result, commit string) string {
-	if commit == "" && len(all) > 0 {
-		commit = all[len(all)-1].Commit
-	}
-	var runs []Result
-	for _, r := range all {
-		if strings.HasPrefix(r.Commit, commit) {
-			runs = append(runs, r)
-		}
-	}
+	runs, heading := ledger.Of(all, commit)
 	if len(runs) == 0 {
 		return "No campaign was run yet.\n"
 	}
-	first, last := runs[0], runs[len(runs)-1]
-	low, high := math.Inf(1), 0.0
-	sums := map[string]Result{}
-	total := Result{}
+	sums, total := map[string]Result{}, Result{}
 	for _, r := range runs {
-		low, high = min(low, r.Load), max(high, r.Load)
 		sums[r.Target] = sums[r.Target].plus(r)
 		total = total.plus(r)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Commit %s, %s to %s UTC, %d CPUs, load %.0f to %.0f.\n\n", last.Commit,
-		first.Date.Format("2 Jan 2006 15:04"), last.Date.Format("2 Jan 2006 15:04"), last.CPUs, low, high)
+	b.WriteString(heading)
 	b.WriteString("| target | executions | seconds | a second | corpus | findings |\n|---|---|---|---|---|---|\n")
 	row := func(name string, r Result, corpus string) {
 		fmt.Fprintf(&b, "| %s | %d | %.0f | %.0f | %s | %d |\n", name, r.Executions, r.Seconds, r.Rate(), corpus, r.Findings)
@@ -64,14 +50,5 @@ func (r Result) plus(o Result) Result {
 
 // ReportInto replaces the report between its markers in a document.
 func ReportInto(name, report string) error {
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	before, rest, found := bytes.Cut(text, []byte(reportBegin))
-	_, after, ended := bytes.Cut(rest, []byte(reportEnd))
-	if !found || !ended {
-		return fmt.Errorf("%s has no place for results: %s … %s", name, reportBegin, reportEnd)
-	}
-	return os.WriteFile(name, slices.Concat(before, []byte(reportBegin+"\n"+report), []byte(reportEnd), after), 0o644)
+	return ledger.Into(name, reportBegin, reportEnd, report)
 }
