@@ -144,12 +144,16 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	case bytes.HasPrefix(uri, importStream) && len(h.PeekBytes(authorization)) > 0: // who sends none is not let in anyway
 		return fasthttp.RequestConfig{WriteTimeout: importTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
 	}
-	c := fasthttp.RequestConfig{ReadTimeout: s.settings.ReadTimeout, WriteTimeout: s.settings.WriteTimeout}
+	c := fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}
 	n := h.ContentLength()
 	if n == chunkedBody {
 		n = s.settings.MaxBodyBytes // it may become as long
 	}
-	if n > smallBody && n <= s.settings.MaxBodyBytes && !s.bodies.admit(h, n) {
+	if n <= smallBody {
+		return c // it comes with the head, or soon after: the head's time is enough
+	}
+	c.ReadTimeout = s.settings.ReadTimeout
+	if n <= s.settings.MaxBodyBytes && !s.bodies.admit(h, n) {
 		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
 	}
 	return c

@@ -79,7 +79,7 @@ type Settings struct {
 	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
 
-	HeaderTimeout time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request"`
+	HeaderTimeout time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
 	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
 	WriteTimeout  time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer; streams have none"`
 	IdleTimeout   time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
