@@ -391,6 +391,18 @@ func (r *recorder) pass(ctx context.Context, c net.Conn, target string) {
 	<-done
 }
 
+// recorded is what was sent so far, connection by connection, in copies: a
+// connection may still be passing on.
+func (r *recorder) recorded() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make([][]byte, len(r.sent))
+	for i, raw := range r.sent {
+		all[i] = bytes.Clone(raw)
+	}
+	return all
+}
+
 // A recorded join, played back byte by byte, gets nowhere: both sides chose
 // what the proof is about afresh.
 func TestReplayedJoinIsRefused(t *testing.T) {
@@ -411,9 +423,7 @@ func TestReplayedJoinIsRefused(t *testing.T) {
 			joiner.stop()
 			require.NoError(t, host.node.Remove(patient(t), joined))
 			require.Len(t, host.node.Members(), 1)
-			tape.mu.Lock()
-			sent := tape.sent
-			tape.mu.Unlock()
+			sent := tape.recorded()
 			require.NotEmpty(t, sent)
 			for _, raw := range sent {
 				c, err := net.Dial("tcp", host.node.Addr())
