@@ -32,11 +32,11 @@ bounded() { # bounded SECONDS COMMAND...: with a time limit, for it and its chil
   timeout -k 10 "$@" 9>&-
 }
 
-start_cluster() {
+start_cluster() { # start_cluster FLAG...: of e2e-cluster
   [[ -n $cluster_pid ]] && return
   go build -o "$cache/e2e-cluster" ./e2e/cmd/e2e-cluster || return 1
   rm -rf "$work" && mkdir -p "$work"
-  "$cache/e2e-cluster" -binary "$cache/flagraft" -dir "$work" >"$logs/cluster.log" 2>&1 9>&- &
+  "$cache/e2e-cluster" -binary "$cache/flagraft" -dir "$work" "$@" >"$logs/cluster.log" 2>&1 9>&- &
   cluster_pid=$!
   local i
   for ((i = 0; i < 600; i++)); do
@@ -89,8 +89,8 @@ missing() { # missing TOOL...: the first that is not there
   return 1
 }
 
-client() { # client NAME
-  local name=$1 from=$root/e2e/clients/$1 to=$cache/clients/$1 stamp began=$SECONDS status=0
+client() { # client NAME [AS]: AS is its name in the table and of its logs
+  local name=${2:-$1} from=$root/e2e/clients/$1 to=$cache/clients/$1 stamp began=$SECONDS status=0
   stamp=$(cat "$from"/* 2>/dev/null | sha256sum)
   mkdir -p "$to" "$cache/clients/lib" && cp -R "$from/." "$to/" && cp -R "$root/e2e/clients/lib/." "$cache/clients/lib/"
   if [[ -f $to/install && $(cat "$to/.installed" 2>/dev/null) != "$stamp" ]]; then
@@ -124,6 +124,41 @@ for run in e2e/clients/*/run; do
   start_cluster || { record cluster FAILED 0 "three nodes did not start: $logs/cluster.log"; break; }
   client "$name"
 done
+
+renewals() { wc -l <"$work/renewed" 2>/dev/null || echo 0; }
+
+https() { # https NAME: trusting the authority while certificates change, then trusting nobody
+  local name=$1 as=https-$1 began=$SECONDS before got
+  before=$(renewals)
+  REQUESTS_CA_BUNDLE=$work/ca.crt NODE_EXTRA_CA_CERTS=$work/ca.crt client "$name" "$as"
+  [[ ${table[-1]} == *" passed "* ]] || return
+  if ! kill -0 "$cluster_pid" 2>/dev/null || (($(renewals) < before + 2)); then
+    record "$as-renewals" FAILED $((SECONDS - began)) "no new certificates meanwhile; see $logs/cluster.log"
+    return
+  fi
+  record "$as-renewals" passed $((SECONDS - began)) "$(($(renewals) - before)) meanwhile"
+  began=$SECONDS
+  (cd "$cache/clients/$name" && bounded 60 bash ./run) >"$logs/$as-stranger.log" 2>&1
+  # What needs no answer of the node passes: a wrong key has no flags.
+  got=$(grep -a '^ok' "$logs/$as-stranger.log" | grep -avE '^ok (a )?wrong key' | head -1)
+  if [[ -z $got ]] && grep -aqE '^[0-9]+ passed' "$logs/$as-stranger.log" && grep -aqi 'certificate' "$logs/$as-stranger.log"; then
+    record "$as-stranger" passed $((SECONDS - began)) "refused"
+  else
+    record "$as-stranger" FAILED $((SECONDS - began)) "${got:-$(tail -1 "$logs/$as-stranger.log" | cut -c1-160)}"
+  fi
+}
+
+for name in python node; do
+  wanted "https-$name" || continue
+  if [[ ${https_started:-} != true ]]; then
+    say "== official clients over HTTPS"
+    stop_cluster
+    start_cluster -https || { record https FAILED 0 "three nodes did not start: $logs/cluster.log"; break; }
+    https_started=true
+  fi
+  https "$name"
+done
+[[ ${https_started:-} == true ]] && stop_cluster
 
 if [[ -d $dropin ]] && { ((${#parts[@]} == 0)) || [[ " ${parts[*]}" == *" dropin"* ]]; }; then
   say "== acceptance programs on a copy of ../shared/dropin"

@@ -17,9 +17,17 @@ type Client struct {
 	HTTP   *http.Client
 }
 
+// Origin is where clients reach the API.
+func (n *Node) Origin() string {
+	if n.opts.TLS != nil {
+		return "https://" + n.API
+	}
+	return "http://" + n.API
+}
+
 // Client returns a client of the node without credentials.
 func (n *Node) Client() *Client {
-	return &Client{Base: "http://" + n.API, Header: http.Header{"Accept": {"application/json"}}, HTTP: &http.Client{
+	return &Client{Base: n.Origin(), Header: http.Header{"Accept": {"application/json"}}, HTTP: &http.Client{
 		Timeout: 15 * time.Second, Transport: n.http,
 	}}
 }

@@ -5,6 +5,7 @@ package nodes
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -37,6 +38,8 @@ type Options struct {
 	Hosts []Host
 	// Dial connects to the hosts; nil: as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// TLS is how clients reach an API that Extra made speak HTTPS; nil: HTTP.
+	TLS *tls.Config
 }
 
 // Host is a place for one node, with addresses of its own.
@@ -93,7 +96,7 @@ func Prepare(o Options) (*Cluster, error) { return newCluster(o) }
 
 // newCluster places the nodes.
 func newCluster(o Options) (*Cluster, error) {
-	c := &Cluster{opts: o, http: &http.Transport{DialContext: o.Dial, MaxIdleConnsPerHost: 64}}
+	c := &Cluster{opts: o, http: &http.Transport{DialContext: o.Dial, TLSClientConfig: o.TLS, MaxIdleConnsPerHost: 64}}
 	addr := func(i, k int) string { return fmt.Sprintf("%s:%d", o.Hosts[i].IP(), 8000+k) }
 	if o.Hosts == nil {
 		ports, err := freePorts(4 * o.Count)

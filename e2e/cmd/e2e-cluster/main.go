@@ -24,18 +24,28 @@ func main() {
 	binary := flag.String("binary", "bin/flagraft", "flagraft under test")
 	dir := flag.String("dir", "", "empty folder for the nodes' data, logs and the files written here")
 	identities := flag.Int("identities", 2000, "identities to compare evaluation for")
+	https := flag.Bool("https", false, "serve HTTPS, with certificates that are renewed all the time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *binary, *dir, *identities); err != nil {
+	if err := run(ctx, *binary, *dir, *identities, *https); err != nil {
 		slog.Error("e2e-cluster", "err", err)
 		os.Exit(1)
 	}
 }
 
 // run writes dir/env once everything is there, and returns when ctx ends.
-func run(ctx context.Context, binary, dir string, identities int) error {
-	c, err := nodes.Start(ctx, binary, dir, 3)
+func run(ctx context.Context, binary, dir string, identities int, https bool) error {
+	o := nodes.Options{Binary: binary, Dir: dir, Count: 3}
+	var a *authority
+	if https {
+		var err error
+		if a, err = newAuthority(ctx, binary, dir); err != nil {
+			return err
+		}
+		o.Extra, o.TLS = []string{"--tls-cert", a.certificate, "--tls-key", a.key}, a.trust
+	}
+	c, err := nodes.StartIn(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -64,6 +74,9 @@ func run(ctx context.Context, binary, dir string, identities int) error {
 	if err := writeEnv(filepath.Join(dir, "env"), environment(ctx, c, w, file)); err != nil {
 		return err
 	}
+	if https {
+		return a.renewAlways(ctx, c)
+	}
 	<-ctx.Done()
 	return nil
 }
@@ -84,27 +97,27 @@ func aFollower(ctx context.Context, c *nodes.Cluster) (*nodes.Node, error) {
 func environment(ctx context.Context, c *nodes.Cluster, w *world.World, identities string) [][2]string {
 	var origins []string
 	for _, n := range c.Nodes {
-		origins = append(origins, "http://"+n.API)
+		origins = append(origins, n.Origin())
 	}
 	return [][2]string{
 		{"NODES", strings.Join(origins, " ")},
 		{"CLIENT_KEY", w.EnvironmentKey}, {"SERVER_KEY", w.ServerKey},
 		{"TOKEN", strings.TrimPrefix(w.Admin.Header.Get("Authorization"), "Token ")}, {"MASTER_KEY", w.Master},
 		{"PROJECT", fmt.Sprint(w.ID)}, {"ENVIRONMENT", fmt.Sprint(w.EnvironmentID)}, {"LIVE", fmt.Sprint(w.Live)},
-		{"STREAMS", fmt.Sprint(streams(ctx, origins[0], w.EnvironmentKey))}, {"IDENTITIES", identities},
+		{"STREAMS", fmt.Sprint(streams(ctx, c.Nodes[0].Client(), w.EnvironmentKey))}, {"IDENTITIES", identities},
 		{"EMAIL", nodes.Email}, {"PASSWORD", nodes.Password},
 	}
 }
 
 // streams tells whether the node serves event streams.
-func streams(ctx context.Context, origin, key string) bool {
+func streams(ctx context.Context, c *nodes.Client, key string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, origin+"/sse/environments/"+key+"/stream", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/sse/environments/"+key+"/stream", nil)
 	if err != nil {
 		return false
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return false
 	}
