@@ -5,23 +5,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/e2e/faults/disk"
+	"github.com/flagraft/flagraft/e2e/mutant"
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
 // lastOfLevelOne is the last commit whose binary knows only format level 1.
 const lastOfLevelOne = "61518be8c85daa3b4d00a8c0dd289d2c212a28d5"
 
-// oldBinary builds flagraft as of a commit; FLAGRAFT_OLD_BINARY names one that is built already.
-func oldBinary(t *testing.T, commit string) string {
+// oldBinary builds flagraft as of a commit, with edits; FLAGRAFT_OLD_BINARY names one without edits that is built already.
+func oldBinary(t *testing.T, commit string, edits ...mutant.Edit) string {
 	t.Helper()
-	if bin := os.Getenv("FLAGRAFT_OLD_BINARY"); bin != "" {
+	if bin := os.Getenv("FLAGRAFT_OLD_BINARY"); bin != "" && len(edits) == 0 {
 		return bin
 	}
 	root, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
@@ -40,12 +45,7 @@ func oldBinary(t *testing.T, commit string) string {
 	require.NoError(t, os.Mkdir(src, 0o755))
 	out, err = exec.Command("tar", "xf", archive, "-C", src).CombinedOutput()
 	require.NoError(t, err, string(out))
-	bin := filepath.Join(dir, "flagraft")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/flagraft")
-	build.Dir = src
-	out, err = build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return bin
+	return mutant.BuildAt(t, src, edits...)
 }
 
 // TestUpgradeUnderLoad replaces the binaries of three nodes of the last version of format level 1, followers first, while clients write and
@@ -125,6 +125,80 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.NoError(t, back.WaitReady(ctx))
 	_, err = c.OneState(ctx)
 	require.NoError(t, err)
+}
+
+// TestSnapshotsBetweenVersions: while versions are mixed, a node of either version that lags too far for the log gets a snapshot from a
+// leader of the other, and the level stays.
+func TestSnapshotsBetweenVersions(t *testing.T) {
+	current := binary(t)
+	// The old version has no settings for it, and does not mind these.
+	t.Setenv("FLAGRAFT_SNAPSHOT_LOG_BYTES", strconv.Itoa(64<<10))
+	t.Setenv("FLAGRAFT_TRAILING_LOG_BYTES", strconv.Itoa(16<<10))
+	old := oldBinary(t, lastOfLevelOne,
+		mutant.Edit{File: "cluster/config.go", Old: "orDefault(&c.SnapshotThresholdBytes, 64<<20)", New: "orDefault(&c.SnapshotThresholdBytes, 64<<10)"},
+		mutant.Edit{File: "cluster/config.go", Old: "orDefault(&c.TrailingBytes, 64<<20)", New: "orDefault(&c.TrailingBytes, 16<<10)"})
+	t.Setenv("FLAGRAFT_BINARY", old)
+	c, ctx := start(t, 3)
+	l, err := disk.NewLoad(ctx, c, 5000, 1600)
+	require.NoError(t, err)
+	_, err = c.OneState(ctx)
+	require.NoError(t, err)
+	leader, err := c.Leader(ctx)
+	require.NoError(t, err)
+	i := slices.Index(c.Nodes, leader)
+	first, last := c.Nodes[(i+1)%3], c.Nodes[(i+2)%3]
+
+	getsSnapshot(t, ctx, c, l, first, current) // whoever leads is old
+	leader.Terminate()
+	leader.Use(current)
+	require.NoError(t, leader.Start())
+	require.NoError(t, leader.WaitReady(ctx))
+	getsSnapshot(t, ctx, c, l, last, old) // whoever leads is new
+
+	last.Terminate()
+	last.Use(current)
+	require.NoError(t, last.Start())
+	risen(t, ctx, c)
+}
+
+// getsSnapshot kills a node, writes until the others have let go of the log that it lacks, and starts it with a binary.
+func getsSnapshot(t *testing.T, ctx context.Context, c *nodes.Cluster, l *disk.Load, n *nodes.Node, binary string) {
+	t.Helper()
+	before, err := c.OneState(ctx)
+	require.NoError(t, err)
+	n.Kill()
+	writing, stop := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() { l.Run(writing) })
+	for _, m := range c.Nodes {
+		if m == n {
+			continue
+		}
+		require.Eventually(t, func() bool {
+			s, err := m.Status(ctx)
+			return err == nil && s.SnapshotIndex > before.CommitIndex+300 // 256 entries at least are kept behind a snapshot
+		}, time.Minute, 20*time.Millisecond, "no snapshot")
+	}
+	stop()
+	wait.Wait()
+	logged, err := os.ReadFile(n.Log)
+	require.NoError(t, err)
+	n.Use(binary)
+	require.NoError(t, n.Start())
+	require.NoError(t, n.WaitReady(ctx))
+	_, err = c.OneState(ctx)
+	require.NoError(t, err)
+	log, err := os.ReadFile(n.Log)
+	require.NoError(t, err)
+	require.Contains(t, string(log[len(logged):]), "Installed remote snapshot")
+	for _, m := range c.Nodes {
+		s, err := m.Status(ctx)
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.FormatLevel, uint8(1)) // the old version tells none
+		lost, err := l.Lost(ctx, m)
+		require.NoError(t, err)
+		require.Empty(t, lost)
+	}
 }
 
 // risen waits until every node is at level 2.

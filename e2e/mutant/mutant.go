@@ -33,8 +33,14 @@ const timeout = 5 * time.Minute
 // edits it builds the sound program.
 func Build(t testing.TB, edits ...Edit) (binary string) {
 	t.Helper()
+	return BuildAt(t, moduleRoot(t), edits...)
+}
+
+// BuildAt is Build of the source in another folder.
+func BuildAt(t testing.TB, root string, edits ...Edit) (binary string) {
+	t.Helper()
 	binary = filepath.Join(t.TempDir(), "flagraft")
-	output, err := run(t, edits, "build", "-o", binary, "./cmd/flagraft")
+	output, err := run(t, root, edits, "build", "-o", binary, "./cmd/flagraft")
 	if err != nil {
 		t.Fatalf("build of the mutant: %v\n%s", err, output)
 	}
@@ -47,7 +53,7 @@ func Build(t testing.TB, edits ...Edit) (binary string) {
 // test fails the calling test: none of these says anything about the mutant.
 func Test(t testing.TB, pkg, testRun string, edits ...Edit) (output string, err error) {
 	t.Helper()
-	output, err = run(t, edits, "test", "-count=1", "-v", "-run", testRun, pkg)
+	output, err = run(t, moduleRoot(t), edits, "test", "-count=1", "-v", "-run", testRun, pkg)
 	switch {
 	case strings.Contains(output, "[build failed]") || strings.Contains(output, "[setup failed]"):
 		t.Fatalf("build of the mutant: %v\n%s", err, output)
@@ -57,9 +63,8 @@ func Test(t testing.TB, pkg, testRun string, edits ...Edit) (output string, err 
 	return output, err
 }
 
-func run(t testing.TB, edits []Edit, command string, args ...string) (output string, err error) {
+func run(t testing.TB, root string, edits []Edit, command string, args ...string) (output string, err error) {
 	t.Helper()
-	root := moduleRoot(t)
 	overlay, err := overlayFile(root, t.TempDir(), edits)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ type Status struct {
 	StateHash      string `json:"state_hash"`
 	ReadOnly       bool   `json:"read_only"`
 	StateHashIndex uint64 `json:"state_hash_index"`
+	SnapshotIndex  uint64 `json:"snapshot_index"`
 	Version        string `json:"version"`
 	FormatLevel    uint8  `json:"format_level"` // 0: of before there were levels
 	Storage        struct {
