@@ -141,7 +141,7 @@ func TestNoSpaceAtAll(t *testing.T) {
 	needsNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	c := startOnVolumes(t, ctx, mutant.Build(t, smallLogs...), 128<<20, "--min-free-disk-mb", "1")
+	c := startOnVolumes(t, ctx, mutant.Build(t), 128<<20, append(smallLogs, "--min-free-disk-mb", "1")...)
 	l, err := NewLoad(ctx, c.Cluster, rate, fewPeople)
 	require.NoError(t, err)
 	writing, stop := context.WithCancel(ctx)

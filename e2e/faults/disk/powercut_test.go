@@ -17,10 +17,7 @@ import (
 )
 
 // Small logs, so that cuts hit snapshots and deletes of the log, too.
-var smallLogs = []mutant.Edit{
-	{File: "cluster/config.go", Old: "orDefault(&c.SnapshotThresholdBytes, 64<<20)", New: "orDefault(&c.SnapshotThresholdBytes, 1<<20)"},
-	{File: "cluster/config.go", Old: "orDefault(&c.TrailingBytes, 64<<20)", New: "orDefault(&c.TrailingBytes, 512<<10)"},
-}
+var smallLogs = []string{"--snapshot-log-bytes", strconv.Itoa(256 << 10), "--trailing-log-bytes", strconv.Itoa(64 << 10)}
 
 const (
 	powerCuts = 3 // see FLAGRAFT_POWER_CUTS
@@ -117,7 +114,7 @@ func TestPowerCuts(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d cuts", seed, cuts)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	c := startOnVolumes(t, ctx, mutant.Build(t, smallLogs...), 1<<30)
+	c := startOnVolumes(t, ctx, mutant.Build(t), 1<<30, smallLogs...)
 	l, err := NewLoad(ctx, c.Cluster, rate, people)
 	require.NoError(t, err)
 	var all written
@@ -140,6 +137,11 @@ func TestPowerCuts(t *testing.T) {
 	identities, admin := l.Acknowledged()
 	require.Positive(t, identities)
 	require.Positive(t, admin)
+	for _, n := range c.Nodes {
+		s, err := n.Status(ctx)
+		require.NoError(t, err)
+		require.Positive(t, s.SnapshotIndex)
+	}
 }
 
 // TestPowerCutsNoticeMissingFsync: the test above fails on a build that does not sync its log.
