@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
@@ -136,12 +137,13 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 	if len(list) == 0 {
 		return 0, nil
 	}
+	path := filepath.Join(snaps.dir, "snapshots", list[0].ID, "state.bin")
 	meta, content, err := snaps.Open(list[0].ID)
 	if err != nil {
-		return 0, fmt.Errorf("%w: snapshot %s: %w", ErrCorrupt, list[0].ID, err)
+		return 0, fmt.Errorf("%w: snapshot %s: %w", ErrCorrupt, path, err)
 	}
 	if err := m.Restore(content); err != nil {
-		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", meta.ID, err)
+		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", path, err)
 	}
 	snaps.size.Store(meta.Size)
 	return meta.Index, nil

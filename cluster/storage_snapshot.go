@@ -56,14 +56,15 @@ func sealOf(meta []byte) string {
 }
 
 func checkSnapshotSeal(dir string, meta []byte) error {
-	sum, err := os.ReadFile(filepath.Join(dir, snapshotSeal))
+	path := filepath.Join(dir, snapshotSeal)
+	sum, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case string(sum) != sealOf(meta):
-		return fmt.Errorf("%w: %s fails its checksum", ErrCorrupt, filepath.Join(dir, "meta.json"))
+		return fmt.Errorf("%w: %s fails its checksum in %s", ErrCorrupt, filepath.Join(dir, "meta.json"), path)
 	}
 	return nil
 }
