@@ -231,6 +231,14 @@ func (n *Node) Running() bool {
 	}
 }
 
+// ExitCode is that of a process that ended by itself; -1: a signal ended it, or it lives.
+func (n *Node) ExitCode() int {
+	if n.Running() {
+		return -1
+	}
+	return n.cmd.ProcessState.ExitCode()
+}
+
 // Kill ends the process at once (SIGKILL) and waits for it.
 func (n *Node) Kill() { n.end(syscall.SIGKILL) }
 
