@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 func backupBytes(t testing.TB, f *FSM) []byte {
@@ -108,7 +110,9 @@ func FuzzBackup(f *testing.F) {
 	f.Add(raw)
 	f.Add(raw[:len(raw)/2])
 	f.Add(raw[:20])
-	f.Fuzz(func(_ *testing.T, data []byte) {
+	f.Add(append(raw[:9:9], "\x10\x00\x00\x00crc{}"...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		alloc.Bound(t, chunkSize+maxBackupHead+256<<10+8*len(data), func() { _, _ = CheckBackup(bytes.NewReader(data)) })
 		_, _ = VerifyBackup(bytes.NewReader(data))
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
 
@@ -28,20 +29,22 @@ func FuzzEntry(f *testing.F) {
 			require.ErrorIs(t, err, ErrFormat)
 			return
 		}
-		switch kind {
-		case KindGenesis:
-			readAgain[Genesis](t, body)
-		case KindChangeset:
-			readAgain[changeset](t, body)
-		case KindIdentityBatch:
-			readOps(body)
-		case KindUsageBatch:
-			readAgain[usageBatch](t, body)
-		case KindFormatLevel:
-			readAgain[levelRaise](t, body)
-		case KindRestore:
-			readAgain[RestorePart](t, body)
-		}
+		alloc.Bound(t, 256<<10+2000*len(data), func() {
+			switch kind {
+			case KindGenesis:
+				readAgain[Genesis](t, body)
+			case KindChangeset:
+				readAgain[changeset](t, body)
+			case KindIdentityBatch:
+				readOps(body)
+			case KindUsageBatch:
+				readAgain[usageBatch](t, body)
+			case KindFormatLevel:
+				readAgain[levelRaise](t, body)
+			case KindRestore:
+				readAgain[RestorePart](t, body)
+			}
+		})
 	})
 }
 
@@ -75,6 +78,7 @@ func FuzzChunks(f *testing.F) {
 	f.Add([]byte("content"), uint32(100))
 	f.Add([]byte(chunkMagic+"\x01\x00\x00\x00\x01abcdx"), uint32(3))
 	f.Add([]byte(chunkMagic+"\x01\xff\xff\xff\xff"), uint32(70))
+	f.Add([]byte(chunkMagic+"\x01\x08\x00\x00\x00abcdx"), uint32(70))
 	f.Fuzz(func(t *testing.T, data []byte, flip uint32) {
 		read := func(raw []byte) ([]byte, error) {
 			r, err := newChunkReader(bytes.NewReader(raw))
@@ -83,7 +87,9 @@ func FuzzChunks(f *testing.F) {
 			}
 			return io.ReadAll(r)
 		}
-		got, err := read(data)
+		var got []byte
+		var err error
+		alloc.Bound(t, chunkSize+64<<10+8*len(data), func() { got, err = read(data) })
 		require.LessOrEqual(t, len(got), len(data))
 		if err != nil {
 			require.ErrorIs(t, err, ErrSnapshot)

@@ -1,13 +1,19 @@
 package fsm
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/hashicorp/raft"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // FuzzApply feeds damaged entries to a state machine: a readable entry is
@@ -18,11 +24,17 @@ func FuzzApply(f *testing.F) {
 	for _, l := range log {
 		f.Add(l.Data)
 	}
+	f.Add(append([]byte{byte(KindIdentityBatch), 1, 0, 0, 0, 0, 0, 0, 0, 1}, identity.AppendSubBatch(identity.AppendBatch(nil), identity.SubBatch{Node: []byte("n"), Sequence: 1, Ops: 1 << 20}, nil)...))
 	genesis := log[0]
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := newTestFSM(t)
-		m.Apply(genesis)
-		if _, err := m.apply(2, data, &Touched{}); err != nil || len(data) > 2 && Kind(data[0]) == KindHashVerdict {
+		var m *FSM
+		var err error
+		alloc.Bound(t, 8<<20+10_000*len(data), func() {
+			m = newTestFSM(t)
+			m.Apply(genesis)
+			_, err = m.apply(2, data, &Touched{})
+		})
+		if err != nil || len(data) > 2 && Kind(data[0]) == KindHashVerdict {
 			return // the node stops
 		}
 		if m.staged == nil {
@@ -51,6 +63,30 @@ func FuzzSnapshot(f *testing.F) {
 			return
 		}
 		require.Equal(t, m.State().Hash(), throughSnapshot(t, m).State().Hash())
+	})
+}
+
+// FuzzSections reads what the checksums and the compression of a snapshot keep
+// from FuzzSnapshot.
+func FuzzSections(f *testing.F) {
+	log, _ := randomLog(f, rand.New(rand.NewPCG(5, 1)), 40)
+	m := newTestFSM(f)
+	m.ApplyBatch(log)
+	chunks, err := newChunkReader(bytes.NewReader(snapshotBytes(f, m)))
+	require.NoError(f, err)
+	z, err := zstd.NewReader(chunks)
+	require.NoError(f, err)
+	defer z.Close()
+	whole, err := io.ReadAll(z)
+	require.NoError(f, err)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Add(binary.AppendUvarint([]byte{sectionMeta}, maxRowBytes))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		alloc.Bound(t, 2<<20+10_000*len(data), func() {
+			s := &State{db: newDatabase()}
+			_ = s.readSections(bufio.NewReader(bytes.NewReader(data)))
+		})
 	})
 }
 

@@ -29,6 +29,9 @@ const (
 // maxRowBytes bounds one row when reading: the length comes from the file.
 const maxRowBytes = maxWriteBytes
 
+// maxReadAhead is how much is reserved on the word of a length alone.
+const maxReadAhead = 256 << 10
+
 // maxWindow bounds the memory of the decompressor, whatever a file asks for. The
 // compressor's is 4 MB.
 const maxWindow = 16 << 20
@@ -233,8 +236,12 @@ func readRow(r *bufio.Reader) ([]byte, error) {
 	if n > maxRowBytes {
 		return nil, fmt.Errorf("row of %d bytes", n)
 	}
-	raw := make([]byte, n)
-	_, err = io.ReadFull(r, raw)
+	raw := make([]byte, 0, min(n, maxReadAhead))
+	for len(raw) < int(n) && err == nil {
+		have := len(raw)
+		raw = append(raw, make([]byte, min(int(n)-have, maxReadAhead))...)
+		_, err = io.ReadFull(r, raw[have:])
+	}
 	return raw, err
 }
 

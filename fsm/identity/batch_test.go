@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 // sample encodes random operations in two sub-batches.
@@ -135,6 +137,10 @@ func FuzzBatch(f *testing.F) {
 	f.Add([]byte{1})
 	f.Add([]byte{1, 4, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {
+		alloc.Bound(t, 64<<10+200*len(data), func() {
+			_, _ = drain(data)
+			_, _ = DecodeResults(nil, data)
+		})
 		r := ReadBatch(data)
 		s := New([16]byte{1})
 		var sub SubBatch
@@ -148,7 +154,6 @@ func FuzzBatch(f *testing.F) {
 				s.Apply(&op, 1, sub.Time)
 			}
 		}
-		_, _ = DecodeResults(nil, data)
 		if r.Err() != nil {
 			return
 		}

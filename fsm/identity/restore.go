@@ -263,9 +263,6 @@ func (in *snapshotReader) assemble(s *Stores, st *Store, blocks []*block) {
 		}
 		last = b.last
 		segs[i], hashes[i] = b.seg, b.hashes
-		if i < len(blocks)-1 {
-			b.seg.n = segmentSize // closed: only the last segment goes on to fill
-		}
 	}
 	c, err := indexSegments(s.key, segs, hashes)
 	if err != nil {
@@ -289,7 +286,8 @@ func (c *blockChecker) check(b *block) {
 	if c.err != nil {
 		return
 	}
-	b.seg.locs, b.hashes = make([]uint32, segmentSize), make([]uint64, segmentSize)
+	// No larger than what the block holds: the last segment, the only one that goes on to fill, widens its table.
+	b.seg.locs, b.hashes = make([]uint32, max(b.want, minLocs)), make([]uint64, b.want)
 	d := decoder{b: b.seg.data[arenaStart:b.seg.used]}
 	for i := range b.want {
 		loc := b.seg.used - len(d.b)

@@ -2,12 +2,16 @@ package identity
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 func snapshotBytes(tb testing.TB, ops int) []byte {
@@ -77,11 +81,67 @@ func TestWriteToReportsErrors(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrShortWrite)
 }
 
+// inBlocksOfOne is the snapshot of one environment with n identities, each record a
+// block of its own, as no writer makes them.
+func inBlocksOfOne(tb testing.TB, n int) []byte {
+	s := New([16]byte{5})
+	for i := range n {
+		s.Apply(&Op{Kind: KindUpsert, Environment: 1, Identifier: fmt.Appendf(nil, "%x", i)}, 1, 1)
+	}
+	sn := s.Snapshot()
+	defer sn.Release()
+	var b bytes.Buffer
+	_, err := sn.WriteTo(&b)
+	require.NoError(tb, err)
+	d := decoder{b: b.Bytes()[len(snapshotMagic)+1+16:]}
+	_, _ = d.uvarint(), d.uvarint()
+	d.b = d.b[16:]
+	_, _, _, keys := d.uvarint(), d.uvarint(), d.uvarint(), d.uvarint()
+	require.Zero(tb, keys)
+	out := bytes.Clone(b.Bytes()[:b.Len()-len(d.b)])
+	for len(d.b) > 1 {
+		records := d.uvarint()
+		block := decoder{b: d.bytes()}
+		for range records {
+			out = appendBytes(append(out, 1), appendBytes(nil, block.bytes()))
+		}
+	}
+	return append(out, d.b...)
+}
+
+// TestRestoreOfSmallBlocks restores blocks that are not full, and goes on with what it got.
+func TestRestoreOfSmallBlocks(t *testing.T) {
+	s, err := Restore(bytes.NewReader(inBlocksOfOne(t, 300)))
+	require.NoError(t, err)
+	for i := range 3000 {
+		s.Apply(&Op{Kind: KindUpsert, Environment: 1, Identifier: fmt.Appendf(nil, "%x", i),
+			Traits: []TraitOp{{Key: []byte("k"), Value: fmt.Append(nil, i)}}}, 2, 2)
+	}
+	require.Equal(t, 3000, s.Environment(1).Count())
+	sn := s.Snapshot()
+	defer sn.Release()
+	var b bytes.Buffer
+	_, err = sn.WriteTo(&b)
+	require.NoError(t, err)
+	again, err := Restore(&b)
+	require.NoError(t, err)
+	require.Equal(t, s.Sum(), again.Sum())
+	for i := range 3000 {
+		r, ok := s.Environment(1).Lookup(fmt.Appendf(nil, "%x", i))
+		require.True(t, ok)
+		require.Equal(t, uint64(i+1), r.ID())
+	}
+}
+
 func FuzzRestore(f *testing.F) {
 	f.Add(snapshotBytes(f, 50))
+	f.Add(inBlocksOfOne(f, 600))
+	f.Add([]byte(snapshotMagic + "\x01" + strings.Repeat("s", 16) + "\x01\x01" + strings.Repeat("h", 16) + "\x01\x01\x01\x01\x80\x80\x80\x40")) // a key of 128 MB
 	f.Add([]byte(snapshotMagic + "\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Restore(bytes.NewReader(data))
+		var s *Stores
+		var err error
+		alloc.Bound(t, 5*maxRead+500*len(data), func() { s, err = Restore(bytes.NewReader(data)) })
 		if err != nil {
 			return
 		}
