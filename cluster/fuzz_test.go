@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 // FuzzCall executes a frame from the network: a handler that is not there, one that fails and one that answers; the answer survives the wire with
@@ -93,7 +95,10 @@ func FuzzSeal(f *testing.F) {
 			t.Fatal(err)
 		}
 		body := append([]byte(sealMagic), raw...)
-		values, err := decodeSeal(binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli)))
+		body = binary.BigEndian.AppendUint32(body, crc32.Checksum(body, castagnoli))
+		var values map[string][]byte
+		var err error
+		alloc.Bound(t, 64<<10+500*len(raw), func() { values, err = decodeSeal(body) })
 		if err != nil {
 			if !errors.Is(err, errSeal) {
 				t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/hashicorp/memberlist"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 // gossiping waits until every member sees every other one by gossip.
@@ -307,7 +309,10 @@ func FuzzGossipRing(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, k := range []*keyring{sealed, plain} {
-			if r, err := k.decode(raw); err == nil && r.check() != nil {
+			var r gossipRing
+			var err error
+			alloc.Bound(t, 64<<10+1000*len(raw), func() { r, err = k.decode(raw) })
+			if err == nil && r.check() != nil {
 				t.Fatal("a ring that cannot be used")
 			}
 		}

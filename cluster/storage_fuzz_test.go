@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 // soundFile is a log file with branches, pages of several kinds and free pages.
@@ -66,7 +68,7 @@ func FuzzPages(f *testing.F) {
 		for edit := raw; len(edit) >= 3; edit = edit[3:] {
 			damaged[int(binary.BigEndian.Uint16(edit))%len(damaged)] = edit[2]
 		}
-		_ = checkFile(bytes.NewReader(damaged), int64(len(damaged)))
+		alloc.Bound(t, 64<<10+16*len(damaged), func() { _ = checkFile(bytes.NewReader(damaged), int64(len(damaged))) })
 		if len(raw) >= pageHead {
 			w := &pageWalk{file: bytes.NewReader(damaged), size: int64(len(damaged)), pageSize: 1024, end: uint64(len(damaged) / 1024), seen: map[uint64]bool{}}
 			_ = w.content(raw, nil, nil, 0, false)

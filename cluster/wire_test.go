@@ -16,6 +16,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 	"github.com/hashicorp/memberlist"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 )
 
 func TestHandshake(t *testing.T) {
@@ -136,7 +138,14 @@ func FuzzReadFrame(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x0e12345678\x01\x00\x00\x00\x00\x01"))
 	f.Add([]byte("\x00\x00\x00\x12\x00\x00\x00\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00\x02oops"))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0})
+	f.Add([]byte("\x20\x00\x00\x0e12345678\x01\x00\x00\x00\x00\x01"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
+		alloc.Bound(t, 4*frameChunk+64*len(raw), func() {
+			r := bufio.NewReader(bytes.NewReader(raw))
+			for err := error(nil); err == nil; {
+				_, err = readFrame(r, 1<<30, nil)
+			}
+		})
 		r := bufio.NewReader(bytes.NewReader(raw))
 		for {
 			got, err := readFrame(r, 1<<20, nil)
@@ -181,6 +190,7 @@ func FuzzHandshake(f *testing.F) {
 		if !secret {
 			key = nil
 		}
+		alloc.Bound(t, 64<<10+16*len(raw), func() { _, _ = admit(scripted{in: bytes.NewReader(raw)}, key, "n") })
 		if _, err := admit(scripted{in: bytes.NewReader(raw)}, key, "n"); err == nil && secret {
 			t.Fatal("admitted without the secret")
 		}
@@ -194,7 +204,9 @@ func FuzzGossipMeta(f *testing.F) {
 	f.Add(encodeMeta(peerInfo{ID: "id", Address: "127.0.0.1:1", Expect: 3, Formed: true}, memberlist.MetaMaxSize))
 	f.Add([]byte{0xa1, 0x01, 0x5f})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		p, err := decodeMeta(raw)
+		var p peerInfo
+		var err error
+		alloc.Bound(t, 64<<10+1000*len(raw), func() { p, err = decodeMeta(raw) })
 		if err != nil {
 			return
 		}
@@ -222,7 +234,9 @@ func FuzzMessages(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, m := range []any{&pledge{}, &joinRequest{}, &report{}, &reportReply{}, &helloMessage{}} {
-			if cbor.Unmarshal(raw, m) != nil {
+			var err error
+			alloc.Bound(t, 64<<10+1000*len(raw), func() { err = cbor.Unmarshal(raw, m) })
+			if err != nil {
 				continue
 			}
 			sent, err := cbor.Marshal(m)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -123,6 +124,10 @@ func FuzzWire(f *testing.F) {
 	data, _ := encodeRequest(&route.Request{Method: "GET", Path: "/"})
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
+		alloc.Bound(t, 64<<10+1000*len(data), func() {
+			_, _ = decodeRequest(data)
+			_, _, _ = decodeAnswer(data)
+		})
 		if r, err := decodeRequest(data); err == nil {
 			sent, err := encodeRequest(r)
 			require.NoError(t, err)

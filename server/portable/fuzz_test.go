@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/e2e/fuzz/alloc"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/fsmtest"
 	"github.com/flagraft/flagraft/server/portable"
@@ -38,7 +39,9 @@ func FuzzImport(f *testing.F) {
 	f.Add(seed(f))
 	f.Add([]byte(`{"format":"flagraft-export","version":1,"organisations":[]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		d, err := portable.Parse(raw)
+		var d *portable.Document
+		var err error
+		alloc.Bound(t, 64<<10+2000*len(raw), func() { d, err = portable.Parse(raw) })
 		if err != nil {
 			return
 		}
