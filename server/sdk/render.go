@@ -1,7 +1,9 @@
 package sdk
 
 import (
+	"net"
 	"strconv"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -20,15 +22,46 @@ func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p 
 // writeIdentity is the body of answerIdentity.
 func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
 	sc.prepare(c, c.view.Engine, p)
-	dst := append(sc.body[:0], `{"identifier":`...)
+	b := s.bodies.Get().(*identityBody)
+	dst := append(b.own[:0], `{"identifier":`...)
 	dst = route.AppendString(dst, p.identifier)
 	dst = append(dst, `,"traits":`...)
 	dst = s.appendTraits(dst, c.view, sc.effective)
 	dst = append(dst, `,"flags":`...)
-	dst = s.appendFlags(dst, c, sc, p)
-	dst = append(dst, '}')
-	// The connection keeps this buffer until the answer is sent; its old one is ours.
-	sc.body = ctx.Response.SwapBody(dst)
+	dst, list := s.appendFlags(dst, c, sc, p)
+	b.send(ctx, dst, list)
+}
+
+// identityBody is the body of an identity's answer until it is written. The list
+// of flags, most of it, is often the same for many identities: it is written from
+// where it lies, so that no connection has a copy in a buffer of its own.
+type identityBody struct {
+	net.Buffers // what is still to be written, of parts
+	parts       [3][]byte
+	own         []byte
+	home        *sync.Pool
+}
+
+// maxKept bounds what a body that waits for its next use keeps of a large answer.
+const maxKept = 1 << 20
+
+var objectEnd = []byte{'}'}
+
+// send makes b, own and list and the end, the body of the answer.
+func (b *identityBody) send(ctx *fasthttp.RequestCtx, own, list []byte) {
+	b.own = own
+	b.parts = [3][]byte{own, list, objectEnd}
+	b.Buffers = b.parts[:]
+	ctx.Response.SetBodyStream(b, len(own)+len(list)+len(objectEnd))
+}
+
+// Close takes b back once it is written, or never will be.
+func (b *identityBody) Close() error {
+	b.Buffers, b.parts = nil, [3][]byte{}
+	if cap(b.own) <= maxKept {
+		b.home.Put(b)
+	}
+	return nil
 }
 
 // identityHead sets the headers of every identity answer.
@@ -76,16 +109,16 @@ func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
 	return append(dst, '}')
 }
 
-// appendFlags evaluates sc's subject and appends the items it is shown.
-func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) []byte {
+// appendFlags evaluates sc's subject and appends the list of what it is shown, or
+// returns it where it is kept.
+func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) (own, list []byte) {
 	v := c.view
 	overrides := v.IdentityOverrides(p.id)
 	v.Engine.MatchSegments(&sc.subject, &sc.evaluation)
 	var slot listSlot
 	if len(overrides) == 0 {
-		var list []byte
 		if slot, list = slotOf(v, &sc.evaluation, c.server); list != nil {
-			return append(dst, list...)
+			return dst, list
 		}
 	}
 	v.Engine.DecideFeatures(&sc.subject, &sc.evaluation)
@@ -115,7 +148,7 @@ func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) []byte {
 	if !split {
 		slot.keep(dst[start:])
 	}
-	return dst
+	return dst, nil
 }
 
 func comma(dst []byte, first *bool) []byte {

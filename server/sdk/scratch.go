@@ -18,7 +18,6 @@ type scratch struct {
 	evaluation eval.Evaluation
 	key        []byte // hashing key
 	arena      []byte // canonical forms of literals that were not canonical
-	body       []byte // of the answer; exchanged with the connection's
 }
 
 // identifyRequest is the input of an identity request.
@@ -37,13 +36,10 @@ type traitInput struct {
 }
 
 func newScratch() *scratch {
-	return &scratch{body: make([]byte, 0, 16<<10), arena: make([]byte, 0, 256)}
+	return &scratch{arena: make([]byte, 0, 256)}
 }
 
 func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
-
-// maxKept bounds what a pooled scratch keeps of a large request.
-const maxKept = 1 << 20
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
@@ -51,7 +47,7 @@ func (s *SDK) release(sc *scratch) {
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)
 	sc.arena = sc.arena[:0]
-	if cap(sc.body) > maxKept || cap(sc.in.traits) > 10_000 || cap(sc.effective) > 10_000 {
+	if cap(sc.in.traits) > 10_000 || cap(sc.effective) > 10_000 {
 		return
 	}
 	s.pool.Put(sc)

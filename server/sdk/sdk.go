@@ -80,8 +80,9 @@ type Config struct {
 // SDK holds the handlers of the SDK API.
 type SDK struct {
 	Config
-	node []byte
-	pool sync.Pool // of *scratch
+	node   []byte
+	pool   sync.Pool // of *scratch
+	bodies sync.Pool // of *identityBody
 
 	// Compiled input types of the bodies.
 	identifyBody  decoder[identifyInput]
@@ -124,6 +125,7 @@ func New(c Config) *SDK {
 		incrementBody: newDecoder[incrementInput](), analyticsBody: newDecoder[analyticsInput](),
 	}
 	s.pool.New = func() any { return newScratch() }
+	s.bodies.New = func() any { return &identityBody{home: &s.bodies} }
 	return s
 }
 
