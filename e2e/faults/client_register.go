@@ -123,7 +123,7 @@ func (r *Round) usePresence(ctx context.Context, name string, id int, rnd *rand.
 		case k == 1 && known != "":
 			r.remove(ctx, name, known, id, node)
 		default:
-			known = r.look(ctx, name, id, node)
+			known, _ = r.look(ctx, name, id, node)
 		}
 		sleep(ctx, time.Duration(30+rnd.IntN(80))*time.Millisecond)
 	}
@@ -160,7 +160,7 @@ func (r *Round) remove(ctx context.Context, name, feature string, id, node int) 
 }
 
 // look records "has read": the id of the feature, or "".
-func (r *Round) look(ctx context.Context, name string, id, node int) string {
+func (r *Round) look(ctx context.Context, name string, id, node int) (found string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
 	o := Op{Start: r.rec.Now(), Client: id, Node: node, Kind: "has read", Key: name}
@@ -171,7 +171,7 @@ func (r *Round) look(ctx context.Context, name string, id, node int) string {
 		o.Value = onlyID(a)
 	}
 	r.rec.Add(o)
-	return o.Value
+	return o.Value, o.Result == OK
 }
 
 func onlyID(a *nodes.Answer) string {
