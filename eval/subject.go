@@ -74,9 +74,26 @@ func (s *Subject) SetIdentity(identifier, key string) {
 // the next Reset or SetIdentity.
 func (s *Subject) IdentityKey() string { return s.key }
 
+// NoSlot is the slot of a trait that no condition asks for.
+const NoSlot = -1
+
+// TraitSlot is the number under which subjects keep the trait of a name, or
+// [NoSlot]. It holds for this Environment alone.
+func (e *Environment) TraitSlot(name string) int32 {
+	if slot, ok := e.slots[name]; ok {
+		return slot
+	}
+	return NoSlot
+}
+
 // SetTrait sets one trait; a later one of the same name wins. Null removes it.
 func (s *Subject) SetTrait(name string, v Value) {
-	if slot, ok := s.env.slots[name]; ok {
+	s.SetTraitAt(s.env.TraitSlot(name), name, v)
+}
+
+// SetTraitAt is SetTrait for who knows the name's slot.
+func (s *Subject) SetTraitAt(slot int32, name string, v Value) {
+	if slot != NoSlot {
 		s.setSlot(slot, v)
 	}
 	if s.env.readsDocument {

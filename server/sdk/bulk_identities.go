@@ -42,7 +42,7 @@ const maxBulk = 100
 
 // bulkOps reads the body, the plain shape without the ordinary decoder.
 func (s *SDK) bulkOps(ctx *fasthttp.RequestCtx, m *route.Match, c caller) ([]identity.Op, error) {
-	persist := c.view.Organisation.PersistTraitData && (c.server || c.view.Environment.AllowClientTraits)
+	persist := c.view.Organisation.PersistTraitData && c.mayChangeTraits()
 	if isJSON(ctx.Request.Header.ContentType()) {
 		sc := s.scratch()
 		defer s.release(sc)

@@ -30,6 +30,8 @@ type caller struct {
 	server bool // a server-side key
 }
 
+func (c caller) mayChangeTraits() bool { return c.server || c.view.Environment.AllowClientTraits }
+
 // enter is admit; when it returns false the refusal is written.
 func (s *SDK) enter(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly bool) (caller, bool) {
 	c, err := s.admit(ctx, kind, serverOnly)

@@ -21,6 +21,7 @@ const (
 	headKinds
 
 	listsSlot = 2 * headKinds // of flagLists
+	keysSlot  = listsSlot + 1 // of storedKeys
 )
 
 // startPrepared starts a successful answer with headers that are made once for a

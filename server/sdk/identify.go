@@ -37,15 +37,18 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	}
 	sc := s.scratch()
 	defer s.release(sc)
-	if err := s.identifyInputOf(ctx, m, sc); err != nil {
-		s.refuse(ctx, m, err)
-		return
+	p, same := s.repeated(ctx, c, sc)
+	if !same {
+		if err := s.identifyInputOf(ctx, m, sc); err != nil {
+			s.refuse(ctx, m, err)
+			return
+		}
 	}
-	if !c.server && !c.view.Environment.AllowClientTraits {
+	if !c.mayChangeTraits() {
 		sc.in.traits = sc.in.traits[:0]
 	}
-	var p person
 	switch {
+	case same:
 	case len(sc.in.identifier) == 0:
 		p = sc.anonymous()
 	case sc.in.transient:
@@ -138,7 +141,7 @@ func nameOf(traits []effectiveTrait) string {
 // nothing is written.
 func (s *SDK) transient(c caller, sc *scratch) person {
 	p := person{identifier: text(sc.in.identifier)}
-	if rec, ok := s.lookup(c, sc.in.identifier); ok {
+	if rec, ok := s.stored(c, sc); ok {
 		p.id = rec.ID()
 		sc.merge(&rec, true)
 	} else {
@@ -151,6 +154,28 @@ func (s *SDK) lookup(c caller, identifier []byte) (identity.Record, bool) {
 	return s.FSM.State().Identities().Environment(c.view.Environment.ID).Lookup(identifier)
 }
 
+// stored looks up who sc is about.
+func (s *SDK) stored(c caller, sc *scratch) (identity.Record, bool) {
+	store := s.FSM.State().Identities().Environment(c.view.Environment.ID)
+	rec, ok := store.Lookup(sc.in.identifier)
+	if ok {
+		sc.view, sc.keys = c.view, keysOf(c.view, store, 0)
+	}
+	return rec, ok
+}
+
+// catchUp makes sure, once for a request, that this node has applied what any
+// node acknowledged before.
+func (s *SDK) catchUp(sc *scratch) bool {
+	if sc.caughtUp == notTried {
+		sc.caughtUp = caughtUp
+		if s.CatchUp != nil && s.CatchUp(s.PersistBudget) != nil {
+			sc.caughtUp = cutOff
+		}
+	}
+	return sc.caughtUp == caughtUp
+}
+
 // identify stores what the request brings, if it is anything new or this node may
 // be behind, and leaves in sc what to evaluate. An answer is given even when
 // nothing could be stored.
@@ -159,12 +184,12 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 	seen := s.FSM.State().Index
 	p, known, changed := s.compare(c, sc, persist)
 	if !changed && s.Fresh() {
-		if !persist || len(sc.in.traits) == 0 || s.CatchUp == nil {
+		if !persist || len(sc.in.traits) == 0 {
 			return p
 		}
 		// These are the traits that this node knows of. Another node may have
 		// acknowledged others since; then this request sets them back.
-		if err := s.CatchUp(s.PersistBudget); err == nil {
+		if s.catchUp(sc) {
 			if s.FSM.State().Index != seen {
 				p, known, changed = s.compare(c, sc, persist)
 			}
@@ -191,7 +216,7 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 	if known {
 		return p
 	}
-	if rec, known := s.lookup(c, sc.in.identifier); known {
+	if rec, known := s.stored(c, sc); known {
 		p.id = rec.ID()
 		sc.complete(&rec)
 	}
@@ -202,7 +227,7 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 // reports whether storing them would change anything.
 func (s *SDK) compare(c caller, sc *scratch, persist bool) (p person, known, changed bool) {
 	p.identifier = text(sc.in.identifier)
-	rec, known := s.lookup(c, sc.in.identifier)
+	rec, known := s.stored(c, sc)
 	if !known {
 		sc.merge(nil, false)
 		return p, false, true
@@ -225,7 +250,12 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 		if e.gone {
 			continue
 		}
-		if v, err := eval.ParseLiteral(e.value); err == nil {
+		v, err := eval.ParseLiteral(e.value)
+		switch {
+		case err != nil:
+		case e.stored != nil && e.stored.json != "" && engine == sc.view.Engine:
+			sc.subject.SetTraitAt(e.stored.slot, e.key, v)
+		default:
 			sc.subject.SetTrait(e.key, v)
 		}
 	}

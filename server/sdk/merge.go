@@ -9,8 +9,9 @@ import (
 // effectiveTrait is one trait that takes part in evaluation and is answered.
 type effectiveTrait struct {
 	key       string
-	value     []byte // canonical literal
-	id        uint64 // 0: shown as null
+	stored    *storedKey // of a stored trait, where there is one
+	value     []byte     // canonical literal
+	id        uint64     // 0: shown as null
 	transient bool
 	gone      bool // deleted by the request
 	fresh     bool // not stored before the request
@@ -28,7 +29,7 @@ func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool)
 	sc.effective = sc.effective[:0]
 	if rec != nil {
 		for it := rec.Traits(); it.Next(); {
-			sc.effective = append(sc.effective, effectiveTrait{key: it.Key(), value: it.Value(), id: it.ID()})
+			sc.have(&it)
 		}
 	}
 	sc.index()
@@ -52,6 +53,16 @@ func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool)
 		}
 	}
 	return changed
+}
+
+// have appends a stored trait.
+func (sc *scratch) have(it *identity.TraitIterator) *effectiveTrait {
+	id := int(it.KeyID())
+	if id >= len(sc.keys.keys) {
+		sc.keys = keysOf(sc.view, sc.keys.store, id+1)
+	}
+	sc.effective = append(sc.effective, effectiveTrait{key: it.Key(), stored: &sc.keys.keys[id], value: it.Value(), id: it.ID()})
+	return &sc.effective[len(sc.effective)-1]
 }
 
 // lay puts a persistent trait in its place; cursor is where the next is expected.

@@ -93,9 +93,7 @@ func (s *SDK) appendTraits(dst []byte, v *fsm.View, traits []effectiveTrait) []b
 
 func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
 	if s.Format == fsm.FormatEdge {
-		dst = route.AppendString(append(dst, `{"trait_key":`...), t.key)
-		dst = append(append(dst, `,"trait_value":`...), t.value...)
-		return append(dst, '}')
+		return append(append(t.appendKey(dst), t.value...), '}')
 	}
 	dst = append(dst, `{"id":`...)
 	if t.id == 0 {
@@ -103,10 +101,19 @@ func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
 	} else {
 		dst = strconv.AppendUint(dst, t.id, 10)
 	}
-	dst = route.AppendString(append(dst, `,"trait_key":`...), t.key)
-	dst = append(append(dst, `,"trait_value":`...), t.value...)
+	start := len(dst)
+	dst = append(t.appendKey(dst), t.value...)
+	dst[start] = ','
 	dst = strconv.AppendBool(append(dst, `,"transient":`...), t.transient)
 	return append(dst, '}')
+}
+
+// appendKey appends the beginning of a trait, up to its value.
+func (t *effectiveTrait) appendKey(dst []byte) []byte {
+	if t.stored != nil && t.stored.json != "" {
+		return append(dst, t.stored.json...)
+	}
+	return append(route.AppendString(append(dst, traitStart...), t.key), traitMiddle...)
 }
 
 // appendFlags evaluates sc's subject and appends the list of what it is shown, or

@@ -4,12 +4,16 @@ import (
 	"unsafe"
 
 	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/fsm"
 )
 
 // scratch is what one identity request works with; it is pooled. Everything in it
 // may alias the request's body, so it is dropped when the handler ends.
 type scratch struct {
 	in        identifyRequest
+	view      *fsm.View
+	keys      *storedKeys // of view; set when an identity was found
+	caughtUp  progress
 	effective []effectiveTrait
 	positions map[string]int // of effective by key, used when indexed
 	indexed   bool           // there are many traits
@@ -19,6 +23,15 @@ type scratch struct {
 	key        []byte // hashing key
 	arena      []byte // canonical forms of literals that were not canonical
 }
+
+// progress is whether a request made sure that this node has what others acknowledged.
+type progress uint8
+
+const (
+	notTried progress = iota
+	caughtUp
+	cutOff
+)
 
 // identifyRequest is the input of an identity request.
 type identifyRequest struct {
@@ -43,6 +56,7 @@ func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
+	sc.view, sc.keys, sc.caughtUp = nil, nil, notTried
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)

@@ -52,7 +52,7 @@ func (s *SDK) enterTraits(ctx *fasthttp.RequestCtx, clientRefusal error) (caller
 		s.fail(ctx, route.Forbidden(msgNoTraits))
 		return c, false
 	}
-	if !c.server && !c.view.Environment.AllowClientTraits {
+	if !c.mayChangeTraits() {
 		s.fail(ctx, clientRefusal)
 		return c, false
 	}

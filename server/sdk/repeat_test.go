@@ -1,0 +1,83 @@
+package sdk
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+)
+
+// A body that repeats what is stored is answered as the same body with a space
+// before it, which goes the ordinary way; what only looks like it is no repetition.
+func TestRepeatedTraits(t *testing.T) {
+	h := newHouse(t)
+	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("usual"))
+	h.segment("s", "plan", "gold", f, str("segment"))
+	h.segment("k", "é\"\\key", "ü", f, str("other segment"))
+	item := func(key, value string) string { return `{"trait_key":` + key + `,"trait_value":` + value + `}` }
+	body := func(identifier string, items ...string) string {
+		return fmt.Sprintf(`{"identifier":%q,"traits":[%s]}`, identifier, strings.Join(items, ","))
+	}
+	plan, count, price := item(`"plan"`, `"gold"`), item(`"count"`, `7`), item(`"price"`, `1.5`)
+	odd := item(`"\u00e9\"\\key"`, `"\u00fc"`)
+	ask := func(text string, stored bool) string {
+		t.Helper()
+		before := h.sdk.FSM.State().Index
+		r := h.post("identities/", text)
+		require.Equal(t, 200, r.status, r.body)
+		require.Equal(t, stored, h.sdk.FSM.State().Index != before, "%s", text)
+		return r.body
+	}
+	found, ok := h.sdk.Views.ByKey([]byte(clientKey))
+	require.True(t, ok)
+	repeats := func(text string) bool {
+		var p person
+		same, _ := h.sdk.repeats(caller{live: found.Live, view: found.Live.View()}, newScratch(), []byte(text), &p)
+		return same
+	}
+	for name, items := range map[string][]string{
+		"none": nil, "one": {plan}, "three": {plan, count, price}, "odd": {odd, count}, "flags": {item(`"a"`, "true"), item(`"b"`, "false")},
+		// A key that holds what would be two traits.
+		"sly": {item(`"x\",\"trait_value\":1},{\"trait_key\":\"y"`, "2")},
+	} {
+		ask(body(name, items...), true)
+		require.True(t, repeats(body(name, items...)) || name == "odd", name) // stored in UTF-8
+		again := ask(body(name, items...), false)
+		require.Equal(t, again, ask(" "+body(name, items...), false), name)
+	}
+	require.Contains(t, ask(body("three", plan, count, price), false), `"segment"`)
+	require.Contains(t, ask(body("odd", odd, count), false), `"other segment"`)
+
+	// The same traits, but not so.
+	ask(body("three", count, plan, price), false)
+	ask(body("three", plan, count), false)
+	ask(strings.TrimSuffix(body("three", plan, count, price), "}")+`,"transient":true}`, false)
+	require.Equal(t, 400, h.post("identities/", body("three", plan, count, price)+"x").status)
+	require.Equal(t, 400, h.post("identities/", strings.TrimSuffix(body("three", plan, count, price), "}")).status)
+
+	require.False(t, repeats(body("three", plan, count)+" "))
+	require.False(t, repeats(body("three", plan, count)))
+	require.False(t, repeats(body("sly", item(`"x"`, "1"), item(`"y"`, "2"))))
+
+	// Not the same traits.
+	ask(body("sly", item(`"x"`, "1"), item(`"y"`, "2")), true)
+	ask(body("three", plan, item(`"count"`, "77"), price), true)
+	ask(body("three", plan, item(`"count"`, "7"), price), true)
+	ask(body("three", plan, count, price, item(`"more"`, "1")), true)
+	ask(body("three", plan, count, price, item(`"more"`, "null")), true)
+	require.Contains(t, ask(body("three", plan, count, price), false), `"segment"`)
+
+	// A new View has other slots, a key of another identity another number.
+	h.segment("t", "count", "7", f, str("by count"))
+	ask(body("other", item(`"fresh"`, "1")), true)
+	ask(body("other", item(`"fresh"`, "1")), false)
+	ask(body("counted", count), true)
+	require.Contains(t, ask(body("counted", count), false), `"by count"`)
+
+	// Traits that a key may not bring are none.
+	h.set(func(e *fsm.Environment) { e.AllowClientTraits = false })
+	require.Equal(t, ask(body("three", plan, count, price), false), ask(body("three"), false))
+}
