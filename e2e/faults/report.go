@@ -157,8 +157,12 @@ func kinds(b *strings.Builder, rounds []Result) {
 
 func failures(b *strings.Builder, rounds []Result) {
 	for _, r := range rounds {
+		times := map[string]int{}
 		for _, f := range r.Failures {
-			fmt.Fprintf(b, "\n- %d nodes, seed %d, round %d (%s): %s", r.Nodes, r.Seed, r.Round, strings.Join(r.Faults, ", "), f.Check)
+			times[f.Check]++
+		}
+		for _, check := range slices.Sorted(maps.Keys(times)) {
+			fmt.Fprintf(b, "\n- %d nodes, seed %d, round %d (%s): %s, %d times", r.Nodes, r.Seed, r.Round, strings.Join(r.Faults, ", "), check, times[check])
 		}
 	}
 	if strings.HasSuffix(b.String(), "|\n") {
