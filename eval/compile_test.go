@@ -29,7 +29,7 @@ func TestCompileReusesWhatIsUnchanged(t *testing.T) {
 			var ev Evaluation
 			subject.Reset(env)
 			subject.SetTrait("t", String(text))
-			subject.SetTraitBytes([]byte("other"), Bool(true))
+			subject.SetTrait("other", Bool(true))
 			env.Evaluate(&subject, &ev)
 			return fmt.Sprint(ev.AppendMatches(nil), env.Value(0, ev.Outcomes[0]).Text())
 		}

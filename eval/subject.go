@@ -117,17 +117,6 @@ func (s *Subject) setSlot(slot int32, v Value) {
 	}
 }
 
-// SetTraitBytes is SetTrait for a name in a byte slice, which must not change
-// until the next Reset.
-func (s *Subject) SetTraitBytes(name []byte, v Value) {
-	if slot, ok := s.env.slots[string(name)]; ok {
-		s.setSlot(slot, v)
-	}
-	if s.env.readsDocument {
-		s.keepTrait(alias(name), v)
-	}
-}
-
 // RemoveTrait removes a trait.
 func (s *Subject) RemoveTrait(name string) {
 	if slot, ok := s.env.slots[name]; ok {
