@@ -39,26 +39,33 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	defer s.release(sc)
 	p, same := s.repeated(ctx, c, sc)
 	if !same {
-		if err := s.identifyInputOf(ctx, m, sc); err != nil {
+		if p, err = s.decoded(ctx, m, c, sc); err != nil {
 			s.refuse(ctx, m, err)
 			return
 		}
+	}
+	s.startPrepared(ctx, m, c.view, headIdentity)
+	s.amendHead(ctx, c.view, p)
+	s.writeIdentity(ctx, c, sc, p)
+}
+
+// decoded is the ordinary way of postIdentities: the input is read, and stored
+// where it is anything new.
+func (s *SDK) decoded(ctx *fasthttp.RequestCtx, m *route.Match, c caller, sc *scratch) (person, error) {
+	sc.in.reset() // of what repeated looked at
+	if err := s.identifyInputOf(ctx, m, sc); err != nil {
+		return person{}, err
 	}
 	if !c.mayChangeTraits() {
 		sc.in.traits = sc.in.traits[:0]
 	}
 	switch {
-	case same:
 	case len(sc.in.identifier) == 0:
-		p = sc.anonymous()
+		return sc.anonymous(), nil
 	case sc.in.transient:
-		p = s.transient(c, sc)
-	default:
-		p = s.identify(c, sc)
+		return s.transient(c, sc), nil
 	}
-	s.startPrepared(ctx, m, c.view, headIdentity)
-	s.amendHead(ctx, c.view, p)
-	s.writeIdentity(ctx, c, sc, p)
+	return s.identify(c, sc), nil
 }
 
 // getIdentities is GET /identities/: it creates the identity, unless transient is
@@ -159,7 +166,7 @@ func (s *SDK) stored(c caller, sc *scratch) (identity.Record, bool) {
 	store := s.FSM.State().Identities().Environment(c.view.Environment.ID)
 	rec, ok := store.Lookup(sc.in.identifier)
 	if ok {
-		sc.view, sc.keys = c.view, keysOf(c.view, store, 0)
+		sc.keys = keysOf(c.view, store, 0)
 	}
 	return rec, ok
 }
@@ -253,7 +260,7 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 		v, err := eval.ParseLiteral(e.value)
 		switch {
 		case err != nil:
-		case e.stored != nil && e.stored.json != "" && engine == sc.view.Engine:
+		case e.stored != nil && engine == c.view.Engine:
 			sc.subject.SetTraitAt(e.stored.slot, e.key, v)
 		default:
 			sc.subject.SetTrait(e.key, v)

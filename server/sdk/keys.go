@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"github.com/flagraft/flagraft/eval"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/route"
@@ -11,11 +10,12 @@ import (
 // stored identities, by the number a key has in their store. It only ever grows
 // by being made anew.
 type storedKeys struct {
+	view  *fsm.View
 	store *identity.Store // whose numbers they are: a restore brings another one
 	keys  []storedKey
 }
 
-// storedKey is a trait key. A deleted one has no json.
+// storedKey is a trait key; one that was deleted is all zero.
 type storedKey struct {
 	json string // {"trait_key":"...","trait_value":
 	slot int32  // in the View's engine
@@ -33,15 +33,24 @@ func keysOf(v *fsm.View, store *identity.Store, n int) *storedKeys {
 	if ok && have.store == store && len(have.keys) >= n {
 		return have
 	}
-	have = &storedKeys{store: store, keys: make([]storedKey, store.KeyCount())}
+	have = &storedKeys{view: v, store: store, keys: make([]storedKey, store.KeyCount())}
 	for id := range have.keys {
-		k := &have.keys[id]
-		k.slot = eval.NoSlot
 		if name := store.KeyName(uint32(id)); name != "" {
-			k.json = string(append(route.AppendString([]byte(traitStart), name), traitMiddle...))
-			k.slot = v.Engine.TraitSlot(name)
+			json := append(route.AppendString([]byte(traitStart), name), traitMiddle...)
+			have.keys[id] = storedKey{string(json), v.Engine.TraitSlot(name)}
 		}
 	}
 	at.Store(have)
 	return have
+}
+
+// key is the key with a number; nil: it was deleted meanwhile.
+func (k *storedKeys) key(id uint32) *storedKey {
+	if int(id) >= len(k.keys) { // it is newer than k
+		k = keysOf(k.view, k.store, int(id)+1)
+	}
+	if found := &k.keys[id]; found.json != "" {
+		return found
+	}
+	return nil
 }

@@ -9,7 +9,7 @@ import (
 // effectiveTrait is one trait that takes part in evaluation and is answered.
 type effectiveTrait struct {
 	key       string
-	stored    *storedKey // of a stored trait, where there is one
+	stored    *storedKey // key, where the View knows it by number; else nil
 	value     []byte     // canonical literal
 	id        uint64     // 0: shown as null
 	transient bool
@@ -57,11 +57,7 @@ func (sc *scratch) merge(rec *identity.Record, allTransient bool) (changed bool)
 
 // have appends a stored trait.
 func (sc *scratch) have(it *identity.TraitIterator) *effectiveTrait {
-	id := int(it.KeyID())
-	if id >= len(sc.keys.keys) {
-		sc.keys = keysOf(sc.view, sc.keys.store, id+1)
-	}
-	sc.effective = append(sc.effective, effectiveTrait{key: it.Key(), stored: &sc.keys.keys[id], value: it.Value(), id: it.ID()})
+	sc.effective = append(sc.effective, effectiveTrait{key: it.Key(), stored: sc.keys.key(it.KeyID()), value: it.Value(), id: it.ID()})
 	return &sc.effective[len(sc.effective)-1]
 }
 

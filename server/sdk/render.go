@@ -22,7 +22,7 @@ func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p 
 // writeIdentity is the body of answerIdentity.
 func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
 	sc.prepare(c, c.view.Engine, p)
-	b := s.bodies.Get().(*identityBody)
+	b := identityBodies.Get().(*identityBody)
 	dst := append(b.own[:0], `{"identifier":`...)
 	dst = route.AppendString(dst, p.identifier)
 	dst = append(dst, `,"traits":`...)
@@ -33,14 +33,15 @@ func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p p
 }
 
 // identityBody is the body of an identity's answer until it is written. The list
-// of flags, most of it, is often the same for many identities: it is written from
-// where it lies, so that no connection has a copy in a buffer of its own.
+// of flags, most of it, is often the same for many identities: it goes into the
+// connection's write buffer from where it lies, without a copy of the whole before.
 type identityBody struct {
 	net.Buffers // what is still to be written, of parts
 	parts       [3][]byte
 	own         []byte
-	home        *sync.Pool
 }
+
+var identityBodies = sync.Pool{New: func() any { return new(identityBody) }}
 
 // maxKept bounds what a body that waits for its next use keeps of a large answer.
 const maxKept = 1 << 20
@@ -59,7 +60,7 @@ func (b *identityBody) send(ctx *fasthttp.RequestCtx, own, list []byte) {
 func (b *identityBody) Close() error {
 	b.Buffers, b.parts = nil, [3][]byte{}
 	if cap(b.own) <= maxKept {
-		b.home.Put(b)
+		identityBodies.Put(b)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (s *SDK) appendTrait(dst []byte, t *effectiveTrait) []byte {
 
 // appendKey appends the beginning of a trait, up to its value.
 func (t *effectiveTrait) appendKey(dst []byte) []byte {
-	if t.stored != nil && t.stored.json != "" {
+	if t.stored != nil {
 		return append(dst, t.stored.json...)
 	}
 	return append(route.AppendString(append(dst, traitStart...), t.key), traitMiddle...)

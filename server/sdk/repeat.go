@@ -14,51 +14,45 @@ func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch) (p perso
 	}
 	body := ctx.Request.Body()
 	seen := s.FSM.State().Index
-	same, traits := s.repeats(c, sc, body, &p)
-	if !same || !s.Fresh() {
-		return p, s.unread(sc)
+	if p, ok = s.repeats(c, sc, body); !ok || !s.Fresh() {
+		return p, false
 	}
-	if traits == 0 {
+	if len(sc.effective) == 0 {
 		return p, true
 	}
 	if !s.catchUp(sc) {
-		return p, s.unread(sc)
+		return p, false
 	}
 	if s.FSM.State().Index != seen {
-		if same, _ = s.repeats(c, sc, body, &p); !same {
-			return p, s.unread(sc)
-		}
+		return s.repeats(c, sc, body)
 	}
 	return p, true
 }
 
-// unread forgets what was read of the input; it reports false.
-func (s *SDK) unread(sc *scratch) bool {
-	sc.in.reset()
-	return false
-}
-
-// repeats compares a body with what is stored. When they are the same, p and the
-// traits of sc are those of the identity.
-func (s *SDK) repeats(c caller, sc *scratch, body []byte, p *person) (same bool, traits int) {
+// repeats compares a body with what is stored. When they are the same, the person
+// and the traits of sc are those of the identity.
+func (s *SDK) repeats(c caller, sc *scratch, body []byte) (p person, same bool) {
 	b := scanner{data: body}
 	if !b.word(`{"identifier":`) || !b.identifier(&sc.in) || len(sc.in.identifier) == 0 || !b.word(`,"traits":[`) {
-		return false, 0
+		return p, false
 	}
 	rec, ok := s.stored(c, sc)
 	if !ok {
-		return false, 0
+		return p, false
 	}
 	p.identifier, p.id = text(sc.in.identifier), rec.ID()
 	sc.effective = sc.effective[:0]
 	for it := rec.Traits(); it.Next(); {
 		t := sc.have(&it)
 		if len(sc.effective) > 1 && !b.word(",") {
-			return false, 0
+			return p, false
 		}
-		if t.stored.json == "" || !b.word(t.stored.json) || !b.word(text(t.value)) || !b.word("}") {
-			return false, 0
+		if t.stored == nil || len(t.key) > maxTraitKey || len(t.value) > maxTraitText {
+			return p, false // stored by who may write longer ones: refused here
+		}
+		if !b.word(t.stored.json) || !b.word(text(t.value)) || !b.word("}") {
+			return p, false
 		}
 	}
-	return b.word("]}") && b.at == len(body), len(sc.effective)
+	return p, b.word("]}") && b.at == len(body)
 }

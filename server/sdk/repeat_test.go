@@ -6,9 +6,46 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
+
+// FuzzRepeats holds the comparison against the ordinary way: what it takes for a
+// repetition is decoded without fault, and changes nothing.
+func FuzzRepeats(f *testing.F) {
+	h := newHouse(f)
+	const stored = `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":1},{"trait_key":"b\"c","trait_value":"x y"},{"trait_key":"d","trait_value":true}]}`
+	require.Equal(f, 200, h.post("identities/", stored).status)
+	require.Equal(f, 200, h.post("identities/", `{"identifier":"eve","traits":[]}`).status)
+	found, ok := h.sdk.Views.ByKey([]byte(clientKey))
+	require.True(f, ok)
+	c := caller{live: found.Live, view: found.Live.View()}
+	for _, s := range []string{stored, " " + stored, `{"identifier":"eve","traits":[]}`, `{"identifier":" bob ","traits":[{"trait_key":"a","trait_value":1}]}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fast := newScratch()
+		p, same := h.sdk.repeats(c, fast, data)
+		if !same {
+			return
+		}
+		ctx := &fasthttp.RequestCtx{}
+		ctx.Request.Header.SetMethod("POST")
+		ctx.Request.Header.SetContentType("application/json")
+		ctx.Request.SetBody(data)
+		slow := newScratch()
+		require.NoError(t, h.sdk.decodeIdentify(ctx, &route.Match{Row: &route.Row{}}, slow), "%q", data)
+		require.False(t, slow.in.transient, "%q", data)
+		require.Len(t, slow.in.traits, len(fast.effective), "%q", data)
+		want, known, changed := h.sdk.compare(c, slow, true)
+		require.True(t, known, "%q", data)
+		require.False(t, changed, "%q", data)
+		require.Equal(t, want, p, "%q", data)
+		require.Equal(t, slow.effective, fast.effective, "%q", data)
+	})
+}
 
 // A body that repeats what is stored is answered as the same body with a space
 // before it, which goes the ordinary way; what only looks like it is no repetition.
@@ -34,8 +71,7 @@ func TestRepeatedTraits(t *testing.T) {
 	found, ok := h.sdk.Views.ByKey([]byte(clientKey))
 	require.True(t, ok)
 	repeats := func(text string) bool {
-		var p person
-		same, _ := h.sdk.repeats(caller{live: found.Live, view: found.Live.View()}, newScratch(), []byte(text), &p)
+		_, same := h.sdk.repeats(caller{live: found.Live, view: found.Live.View()}, newScratch(), []byte(text))
 		return same
 	}
 	for name, items := range map[string][]string{

@@ -4,15 +4,13 @@ import (
 	"unsafe"
 
 	"github.com/flagraft/flagraft/eval"
-	"github.com/flagraft/flagraft/fsm"
 )
 
 // scratch is what one identity request works with; it is pooled. Everything in it
 // may alias the request's body, so it is dropped when the handler ends.
 type scratch struct {
 	in        identifyRequest
-	view      *fsm.View
-	keys      *storedKeys // of view; set when an identity was found
+	keys      *storedKeys // of the View; set when an identity was found
 	caughtUp  progress
 	effective []effectiveTrait
 	positions map[string]int // of effective by key, used when indexed
@@ -56,7 +54,7 @@ func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.view, sc.keys, sc.caughtUp = nil, nil, notTried
+	sc.keys, sc.caughtUp = nil, notTried
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)

@@ -80,9 +80,8 @@ type Config struct {
 // SDK holds the handlers of the SDK API.
 type SDK struct {
 	Config
-	node   []byte
-	pool   sync.Pool // of *scratch
-	bodies sync.Pool // of *identityBody
+	node []byte
+	pool sync.Pool // of *scratch
 
 	// Compiled input types of the bodies.
 	identifyBody  decoder[identifyInput]
@@ -125,7 +124,6 @@ func New(c Config) *SDK {
 		incrementBody: newDecoder[incrementInput](), analyticsBody: newDecoder[analyticsInput](),
 	}
 	s.pool.New = func() any { return newScratch() }
-	s.bodies.New = func() any { return &identityBody{home: &s.bodies} }
 	return s
 }
 
