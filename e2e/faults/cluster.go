@@ -132,14 +132,19 @@ func (p *place) serve(yes bool) {
 	}
 }
 
+// takeDown notes that a node is about to be ended. The caller holds its life.
+func (c *Cluster) takeDown(i int) {
+	c.places[i].serve(false)
+	c.notice(i)
+	c.places[i].down = true
+}
+
 // Kill ends a node at once; nothing happens to one that is down.
 func (c *Cluster) Kill(i int) {
 	p := c.places[i]
 	p.life.Lock()
 	defer p.life.Unlock()
-	p.serve(false)
-	c.notice(i)
-	p.down = true
+	c.takeDown(i)
 	c.Nodes[i].Kill()
 }
 
@@ -148,9 +153,7 @@ func (c *Cluster) Terminate(i int) {
 	p := c.places[i]
 	p.life.Lock()
 	defer p.life.Unlock()
-	p.serve(false)
-	c.notice(i)
-	p.down = true
+	c.takeDown(i)
 	c.Nodes[i].Terminate()
 }
 

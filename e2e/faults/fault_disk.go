@@ -62,12 +62,9 @@ func (c *Cluster) unmount() {
 // CutPower takes from the chosen nodes, at one moment, what they wrote but did not sync, and ends them.
 func (c *Cluster) CutPower(ctx context.Context, chosen ...int) error {
 	for _, i := range chosen {
-		p := c.places[i]
-		p.life.Lock()
-		defer p.life.Unlock()
-		p.serve(false)
-		c.notice(i)
-		p.down = true
+		c.places[i].life.Lock()
+		defer c.places[i].life.Unlock()
+		c.takeDown(i)
 	}
 	for _, i := range chosen {
 		if n := c.Nodes[i]; n.Running() {
