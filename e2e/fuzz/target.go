@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -92,17 +94,17 @@ func list(ctx context.Context) (all []goPackage, err error) {
 	}
 }
 
-var fuzzer = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
-
 // fuzzers lists the fuzz functions of a package, in the order of its files.
 func (p goPackage) fuzzers() (names []string, err error) {
 	for _, file := range append(p.TestGoFiles, p.XTestGoFiles...) {
-		text, err := os.ReadFile(filepath.Join(p.Dir, file))
+		source, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range fuzzer.FindAllSubmatch(text, -1) {
-			names = append(names, string(m[1]))
+		for _, d := range source.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Fuzz") {
+				names = append(names, f.Name.Name)
+			}
 		}
 	}
 	return names, nil
