@@ -115,7 +115,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.NoError(t, back.Start())
 	require.Eventually(t, func() bool {
 		log, err := os.ReadFile(back.Log)
-		return err == nil && strings.Contains(string(log), "start it with a version that knows level 2")
+		return err == nil && strings.Contains(string(log), "start it with a version that knows level 3")
 	}, 30*time.Second, 50*time.Millisecond, "an old binary joins")
 	back.Kill()
 	require.NoError(t, os.RemoveAll(back.Dir))
@@ -201,10 +201,10 @@ func getsSnapshot(t *testing.T, ctx context.Context, c *nodes.Cluster, l *disk.L
 	}
 }
 
-// risen waits until every node is at level 2.
+// risen waits until every node is at the newest level.
 func risen(t *testing.T, ctx context.Context, c *nodes.Cluster) {
 	t.Helper()
 	for _, n := range c.Nodes {
-		require.Eventually(t, func() bool { s, err := n.Status(ctx); return err == nil && s.FormatLevel == 2 }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { s, err := n.Status(ctx); return err == nil && s.FormatLevel == 3 }, 30*time.Second, 20*time.Millisecond)
 	}
 }

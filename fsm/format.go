@@ -9,13 +9,14 @@ import (
 // Format levels. Everything in the log and in snapshots belongs to a level; a
 // cluster is at the level in its state (see [State.Level]) and writes nothing of
 // a higher one. Level 2 added the entries that compare state hashes, the table of
-// backup schedules (ADR 8) and restores through the log.
+// backup schedules (ADR 8) and restores through the log; level 3 the tables behind
+// invitations, webhooks, feature versions, metadata and the rest of the admin API.
 const (
 	// BaseLevel is the level every installation is born at, so that nodes of any
 	// version can form a cluster together.
 	BaseLevel uint8 = 1
 	// FormatLevel is the newest level this binary reads and writes.
-	FormatLevel uint8 = 2
+	FormatLevel uint8 = 3
 )
 
 // ErrFormatLevel is the error of a write that needs a higher level than the

@@ -3,6 +3,7 @@ package fsm
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -102,5 +103,5 @@ func TestSnapshotsAreOfTheStatesLevel(t *testing.T) {
 	second[len(chunkMagic)]++
 	err := newTestFSM(t).Restore(io.NopCloser(bytes.NewReader(second)))
 	require.ErrorIs(t, err, ErrSnapshot)
-	require.ErrorContains(t, err, "it needs format level 3, this binary knows 2")
+	require.ErrorContains(t, err, fmt.Sprintf("it needs format level %d, this binary knows %d", FormatLevel+1, FormatLevel))
 }
