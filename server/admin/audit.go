@@ -81,7 +81,7 @@ func refuseKeys(c *Ctx) error {
 	return nil
 }
 
-func listAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+func listAudit(c *Ctx, in auditFilter) (route.SizedPage[auditJSON], error) {
 	var rows []*fsm.AuditLog
 	for m := range fsm.MembershipsByUser.Refs(c, c.Principal.UserID()) {
 		if m.Role == fsm.RoleAdmin {
@@ -97,7 +97,7 @@ func getAudit(c *Ctx, in auditRef) (auditDetail, error) {
 	return auditAlone(c, a, ok && c.IsOrganisationAdmin(a.Organisation))
 }
 
-func listOrganisationAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+func listOrganisationAudit(c *Ctx, in auditFilter) (route.SizedPage[auditJSON], error) {
 	return auditPage(c, in, slices.Collect(fsm.AuditLogsByOrganisation.Refs(c, c.Organisation.ID)))
 }
 
@@ -106,7 +106,7 @@ func getOrganisationAudit(c *Ctx, in auditRef) (auditDetail, error) {
 	return auditAlone(c, a, ok && a.Organisation == c.Organisation.ID)
 }
 
-func listProjectAudit(c *Ctx, in auditFilter) (route.Page[auditJSON], error) {
+func listProjectAudit(c *Ctx, in auditFilter) (route.SizedPage[auditJSON], error) {
 	return auditPage(c, in, slices.Collect(fsm.AuditLogsByProject.Refs(c, c.Project.ID)))
 }
 
@@ -116,7 +116,7 @@ func getProjectAudit(c *Ctx, in auditRef) (auditDetail, error) {
 }
 
 // auditPage takes rows by ascending id and shows the newest first.
-func auditPage(c *Ctx, in auditFilter, rows []*fsm.AuditLog) (route.Page[auditJSON], error) {
+func auditPage(c *Ctx, in auditFilter, rows []*fsm.AuditLog) (route.SizedPage[auditJSON], error) {
 	rows = slices.DeleteFunc(rows, func(a *fsm.AuditLog) bool { return !in.takes(a) })
 	slices.Reverse(rows)
 	return paginateSized(c, rows, func(a *fsm.AuditLog) auditJSON { return renderAudit(c, *a) })

@@ -62,13 +62,13 @@ func idList(text string) (ids []uint64, ok bool) {
 	return ids, true
 }
 
-func listFeatures(c *Ctx, q featureQuery) (route.Page[feature], error) {
+func listFeatures(c *Ctx, q featureQuery) (route.SizedPage[feature], error) {
 	if !q.Environment.Set && (q.IsEnabled.Set || q.ValueSearch != "") {
-		return route.Page[feature]{}, route.BareArray("Environment is required in order to filter by state search or by state enabled")
+		return route.SizedPage[feature]{}, route.BareArray("Environment is required in order to filter by state search or by state enabled")
 	}
 	scope, err := c.featureScope(q.Environment, q.Segment)
 	if err != nil {
-		return route.Page[feature]{}, err
+		return route.SizedPage[feature]{}, err
 	}
 	return paginateSized(c, q.features(scope), scope.render)
 }

@@ -52,12 +52,12 @@ func identityRows() []route.Row {
 
 func listIdentities(c *Ctx, in struct {
 	Query string `query:"q" v:"notrim"`
-}) (route.Page[coreIdentity], error) {
+}) (route.SizedPage[coreIdentity], error) {
 	records, p, total, err := pageOfIdentities(c, in.Query)
 	if err != nil {
-		return route.Page[coreIdentity]{}, err
+		return route.SizedPage[coreIdentity]{}, err
 	}
-	return route.Envelope(c.Call, p, total, mapped(records, c.renderIdentity)), nil
+	return route.SizedPage[coreIdentity](route.Envelope(c.Call, p, total, mapped(records, c.renderIdentity))), nil
 }
 
 // pageOfIdentities finds one page in the order of creation without touching the identities before and after it. A query in double quotes

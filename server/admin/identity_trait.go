@@ -84,7 +84,7 @@ func listTraits(c *Ctx, in traitListRef) (route.Page[coreTrait], error) {
 	for it := rec.Traits(); it.Next(); {
 		traits = append(traits, renderTrait(&rec, it.ID(), it.Key(), it.Value()))
 	}
-	return route.Paginate(c.Call, traits, false)
+	return route.Paginate(c.Call, traits)
 }
 
 func createTrait(c *Ctx, in traitCreate) (*coreTrait, error) {

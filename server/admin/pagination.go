@@ -8,8 +8,9 @@ func paginate[R, Out any](c *Ctx, rows []R, render func(R) Out) (route.Page[Out]
 }
 
 // paginateSized is paginate for lists that take page_size (class "custom").
-func paginateSized[R, Out any](c *Ctx, rows []R, render func(R) Out) (route.Page[Out], error) {
-	return page(c, rows, render, true)
+func paginateSized[R, Out any](c *Ctx, rows []R, render func(R) Out) (route.SizedPage[Out], error) {
+	p, err := page(c, rows, render, true)
+	return route.SizedPage[Out](p), err
 }
 
 func page[R, Out any](c *Ctx, rows []R, render func(R) Out, sized bool) (route.Page[Out], error) {

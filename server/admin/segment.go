@@ -93,12 +93,12 @@ func segmentRows() []route.Row {
 	}
 }
 
-func listSegments(c *Ctx, q segmentQuery) (route.Page[segment], error) {
+func listSegments(c *Ctx, q segmentQuery) (route.SizedPage[segment], error) {
 	matches := func(uint64) bool { return true }
 	if q.Identity.Value != "" {
 		matched, err := c.segmentsOf(q.Identity.Value)
 		if err != nil {
-			return route.Page[segment]{}, err
+			return route.SizedPage[segment]{}, err
 		}
 		matches = func(id uint64) bool { return matched[id] }
 	}
@@ -224,10 +224,10 @@ func segmentMembers(*Ctx, segmentRef) (route.Empty, error) {
 func listOverridingStates(c *Ctx, in struct {
 	segmentRef
 	Environment route.Optional[uint64] `query:"environment"`
-}) (route.Page[overridingState], error) {
+}) (route.SizedPage[overridingState], error) {
 	s, err := findSegment(c, in.segmentRef)
 	if err != nil {
-		return route.Page[overridingState]{}, err
+		return route.SizedPage[overridingState]{}, err
 	}
 	key := []any{s.ID}
 	if in.Environment.Set {
@@ -240,7 +240,7 @@ func listOverridingStates(c *Ctx, in struct {
 		}
 	}
 	slices.SortFunc(states, func(a, b overridingState) int { return cmp.Compare(a.ID, b.ID) })
-	return route.Paginate(c.Call, states, true)
+	return route.PaginateSized(c.Call, states)
 }
 
 // findSegment gets a segment of the project in the path.

@@ -149,7 +149,7 @@ func (g *apiWriter) parameters(r *Row) []omap {
 	s := inputSchema(r)
 	var out []omap
 	for _, name := range r.paramNames {
-		schema := omap{{"type", "string"}}
+		schema := omap{{"type", pathType(name)}}
 		for _, f := range s.path {
 			if f.name == name {
 				schema = g.types.input(f)
@@ -157,6 +157,7 @@ func (g *apiWriter) parameters(r *Row) []omap {
 		}
 		out = append(out, omap{{"name", name}, {"in", "path"}, {"required", true}, {"schema", schema}})
 	}
+	out = append(out, pageParameters(r.Handler.Output())...)
 	for _, f := range s.query {
 		p := omap{{"name", f.name}, {"in", "query"}, {"required", f.required}, {"schema", g.types.input(f)}}
 		if f.csv {
@@ -165,6 +166,32 @@ func (g *apiWriter) parameters(r *Row) []omap {
 		out = append(out, p)
 	}
 	return out
+}
+
+// pathType is the type of a path parameter that only the row's permission reads, and that its name tells: "id" and "project_pk" are numbers.
+func pathType(name string) string {
+	if name == "id" || strings.HasSuffix(name, "_pk") || strings.HasSuffix(name, "_id") {
+		return "integer"
+	}
+	return "string"
+}
+
+// pageParameters are those that [ReadPage] reads for a list.
+func pageParameters(out reflect.Type) (all []omap) {
+	number := func(name, text string) omap {
+		return omap{{"name", name}, {"in", "query"}, {"required", false}, {"description", text}, {"schema", omap{{"type", "integer"}, {"minimum", 1}}}}
+	}
+	if out == nil {
+		return nil
+	}
+	sized := strings.HasPrefix(out.Name(), "SizedPage[")
+	if sized || strings.HasPrefix(out.Name(), "Page[") {
+		all = append(all, number("page", "The page of the list; the first is 1."))
+	}
+	if sized {
+		all = append(all, number("page_size", "Results on a page, at most "+strconv.Itoa(MaxPageSize)+"."))
+	}
+	return all
 }
 
 func (g *apiWriter) requestBody(r *Row) omap {

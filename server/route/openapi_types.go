@@ -49,7 +49,7 @@ var packagePath = regexp.MustCompile(`[\w./\-]*[./]`)
 // typeName makes a component name: Page[pkg.Tag] becomes PaginatedTag.
 func typeName(t reflect.Type) string {
 	n := packagePath.ReplaceAllString(t.Name(), "")
-	if inner, ok := strings.CutPrefix(n, "Page["); ok {
+	if inner, ok := strings.CutPrefix(strings.TrimPrefix(n, "Sized"), "Page["); ok {
 		inner = strings.TrimSuffix(inner, "]")
 		n = "Paginated" + strings.ToUpper(inner[:1]) + inner[1:] + "List"
 	}

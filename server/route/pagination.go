@@ -18,6 +18,9 @@ type Page[T any] struct {
 	Results  []T     `json:"results"`
 }
 
+// SizedPage is the envelope of lists whose page size the client may choose; see [ReadPage].
+type SizedPage[T any] Page[T]
+
 // PageSpec is the part of a list that a request asks for.
 type PageSpec struct {
 	Offset, Limit int
@@ -62,7 +65,15 @@ func Envelope[T any](c *Call, p PageSpec, total int, results []T) Page[T] {
 }
 
 // Paginate cuts the requested page out of a complete list.
-func Paginate[T any](c *Call, all []T, sized bool) (Page[T], error) {
+func Paginate[T any](c *Call, all []T) (Page[T], error) { return paginate(c, all, false) }
+
+// PaginateSized is Paginate for lists that take page_size.
+func PaginateSized[T any](c *Call, all []T) (SizedPage[T], error) {
+	p, err := paginate(c, all, true)
+	return SizedPage[T](p), err
+}
+
+func paginate[T any](c *Call, all []T, sized bool) (Page[T], error) {
 	p, err := ReadPage(c, len(all), sized)
 	if err != nil {
 		return Page[T]{}, err

@@ -21,15 +21,15 @@ func TestPaginate(t *testing.T) {
 		{"page_size=x", `{"count":5,"next":null,"previous":null,"results":[1,2,3,4,5]}`, true},
 		{"page_size=5000&page=1", `{"count":5,"next":null,"previous":null,"results":[1,2,3,4,5]}`, true},
 	} {
-		p, err := Paginate(newTestCall("GET", "/x/?"+c.query, "", ""), all, c.sized)
+		p, err := paginate(newTestCall("GET", "/x/?"+c.query, "", ""), all, c.sized)
 		require.NoError(t, err, c.query)
 		require.Equal(t, c.want, string(AppendJSON(nil, p)), c.query)
 	}
 	for _, q := range []string{"page=0", "page=2", "page=x", "page=-1"} {
-		_, err := Paginate(newTestCall("GET", "/x/?"+q, "", ""), all, true)
+		_, err := PaginateSized(newTestCall("GET", "/x/?"+q, "", ""), all)
 		require.Equal(t, `{"detail":"Invalid page."}`, bodyOf(err))
 	}
-	p, err := Paginate(newTestCall("GET", "/x/", "", ""), []int(nil), false)
+	p, err := Paginate(newTestCall("GET", "/x/", "", ""), []int(nil))
 	require.NoError(t, err)
 	require.Equal(t, `{"count":0,"next":null,"previous":null,"results":[]}`, string(AppendJSON(nil, p)))
 }
