@@ -39,10 +39,13 @@ func run(recorded, served, exceptions string) error {
 	if err != nil {
 		return err
 	}
+	text := ""
 	for _, d := range r.Differences {
-		fmt.Fprintln(os.Stdout, d)
+		text += d.String() + "\n"
 	}
-	fmt.Fprintln(os.Stdout, r)
+	if _, err := fmt.Fprintf(os.Stdout, "%s%v\n", text, r); err != nil {
+		return err
+	}
 	return r.Err()
 }
 
