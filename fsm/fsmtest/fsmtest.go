@@ -26,7 +26,8 @@ type Node struct {
 	Proposer      *Proposer
 }
 
-// New starts a node that already has its genesis. It ends with the test.
+// New starts a node that already has its genesis, at the newest format level.
+// It ends with the test.
 func New(t testing.TB) *Node {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -46,6 +47,9 @@ func New(t testing.TB) *Node {
 	t.Cleanup(n.close)
 	n.Writer.Gained()
 	n.Write(t, func(*fsm.Tx) error { return nil }) // after it the genesis is there
+	if _, _, err := n.Proposer.Propose(context.Background(), fsm.NewLevelEntry(fsm.FormatLevel, time.Now())); err != nil {
+		t.Fatalf("raise the format level: %v", err)
+	}
 	return n
 }
 
