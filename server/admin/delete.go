@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -53,7 +55,19 @@ func deleteOrganisationTree(c *Ctx, organisation uint64) {
 }
 
 func deleteGroupTree(c *Ctx, g fsm.Group) {
+	for _, p := range fsm.ProjectsByOrganisation.List(c, g.Organisation) {
+		disownGroup(c, p.ID, g.ID)
+	}
 	fsm.GroupMembersByGroup.DeleteAll(c.Tx, g.ID)
 	fsm.PermissionsByGroup.DeleteAll(c.Tx, g.ID)
 	fsm.Groups.Delete(c.Tx, g.ID)
+}
+
+func disownGroup(c *Ctx, project, group uint64) {
+	for _, f := range fsm.FeaturesByProject.List(c, project) {
+		if slices.Contains(f.GroupOwners, group) {
+			f.GroupOwners = withoutIDs(f.GroupOwners, []uint64{group})
+			fsm.Features.Put(c.Tx, f)
+		}
+	}
 }

@@ -92,8 +92,8 @@ func removeUsers(c *Ctx, in struct {
 // addMember makes a user a member, and puts it into the organisation's default groups.
 func addMember(tx *fsm.Tx, organisation, user uint64, role fsm.Role) fsm.Membership {
 	for _, g := range fsm.GroupsByOrganisation.List(tx, organisation) {
-		if _, in := fsm.GroupMembersByGroup.First(tx, g.ID, user); g.IsDefault && !in {
-			fsm.GroupMembers.Put(tx, fsm.GroupMember{Group: g.ID, User: user})
+		if g.IsDefault {
+			addGroupMember(tx, g.ID, user)
 		}
 	}
 	return fsm.Memberships.Put(tx, fsm.Membership{Organisation: organisation, User: user, Role: role, DateJoined: tx.Now()})

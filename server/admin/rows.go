@@ -11,6 +11,7 @@ func Rows() []route.Row {
 	return slices.Concat(
 		userRows(), meRows(), loginRows(),
 		organisationRows(), memberRows(), masterAPIKeyRows(),
+		groupRows(), groupUserRows(),
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(),
 		auditRows(),

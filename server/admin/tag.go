@@ -45,7 +45,7 @@ func tagRows() []route.Row {
 		{Method: "GET", Path: list, OperationID: "api_v1_projects_tags_list", Tag: "Tags", Auth: route.Admin, Permission: view, Handler: read(listTags)},
 		{Method: "POST", Path: list, OperationID: "api_v1_projects_tags_create", Tag: "Tags", Auth: route.Admin, Permission: manage,
 			Kind: route.Write, Status: 201, Handler: write(createTag)},
-		{Method: "GET", Path: uuid, OperationID: "api_v1_projects_tags_get_by_uuid", Tag: "Tags", Auth: route.Admin, Permission: view, Handler: read(tagByUUID)},
+		{Method: "GET", Path: uuid, OperationID: "api_v1_projects_tags_get_by_uuid_retrieve", Tag: "Tags", Auth: route.Admin, Permission: view, Handler: read(tagByUUID)},
 		{Method: "GET", Path: detail, OperationID: "api_v1_projects_tags_retrieve", Tag: "Tags", Auth: route.Admin, Permission: manage, Handler: read(getTag)},
 		{Method: "PUT", Path: detail, OperationID: "api_v1_projects_tags_update", Tag: "Tags", Auth: route.Admin, Permission: manage,
 			Kind: route.Write, Handler: write(updateTag)},
