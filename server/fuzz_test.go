@@ -65,6 +65,11 @@ func (l self) ReadIndex(ctx context.Context) (uint64, error) { return l.s.fsm.St
 func (l self) Age() time.Duration                            { return 0 }
 func (l self) document(uint64) ([]byte, error)               { return []byte("{}"), nil }
 
+// noMail throws mails away.
+type noMail struct{}
+
+func (noMail) Queue(string, string, string) {}
+
 func newInProcess(f *testing.F) *inProcess {
 	t := &lasting{TB: f}
 	n := fsmtest.New(t)
@@ -81,7 +86,8 @@ func newInProcess(f *testing.F) *inProcess {
 	s.fsm, s.views, s.leader, s.reader.fsm, s.reader.reads = n.FSM, n.Views, l, n.FSM, l
 	s.atLevel = func(uint8) error { return nil }
 	s.api = &admin.API{FSM: n.FSM, Writer: n.Writer, Env: &admin.Env{Log: log, Clock: time.Now, Options: st.Options(), Version: "test",
-		Passwords: credential.NewPasswords(1), Throttle: admin.NewThrottle(time.Now), Views: n.Views, Identities: n.Identities, Document: l.document}}
+		Passwords: credential.NewPasswords(1), Throttle: admin.NewThrottle(time.Now), Views: n.Views, Identities: n.Identities, Document: l.document,
+		Mailer: noMail{}, SiteURL: "http://site"}}
 	p := &inProcess{Server: s, end: t.close, node: n, token: "token"}
 	n.Write(t, func(tx *fsm.Tx) error {
 		user, org, _ := admin.EnsureAdmin(tx, "a@example.com", "no hash", "org")

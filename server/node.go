@@ -16,6 +16,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/credential"
+	"github.com/flagraft/flagraft/server/mail"
 	"github.com/flagraft/flagraft/server/ofrep"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/sdk"
@@ -54,6 +55,7 @@ type Node struct {
 	identities *fsm.IdentityWriter
 	usage      *fsm.UsageCounter
 	streams    *sdk.Streams
+	mailer     *mail.Mailer
 	scheduler  *fsm.Scheduler
 	checker    *fsm.HashChecker
 	api        *admin.API
@@ -98,6 +100,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 		return err
 	}
 	if err := n.checkRestoreFile(); err != nil {
+		return err
+	}
+	if err := n.startMailer(); err != nil {
 		return err
 	}
 	n.startActors()
@@ -175,7 +180,7 @@ func (n *Node) adminEnv() *admin.Env {
 	return &admin.Env{
 		Log: n.log, Clock: n.Clock, Options: n.settings.Options(), Version: n.build.Version,
 		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock),
-		Views: n.views, Identities: n.identities, Document: n.document,
+		Views: n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(),
 	}
 }
 
@@ -330,5 +335,8 @@ func (n *Node) stopActors() {
 		n.scheduler.Stop()
 		n.writer.Stop()
 		n.batcher.Stop()
+	}
+	if n.mailer != nil {
+		n.mailer.Stop() // after the last write
 	}
 }

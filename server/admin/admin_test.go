@@ -22,6 +22,7 @@ type harness struct {
 	node  *fsmtest.Node
 	api   *API
 	table *route.Table
+	mails []mailed // in the order they went off
 
 	organisation fsm.Organisation
 	project      fsm.Project
@@ -38,10 +39,15 @@ func newHarness(t *testing.T) *harness {
 	h := &harness{T: t, node: fsmtest.New(t), table: table}
 	h.api = &API{FSM: h.node.FSM, Writer: h.node.Writer, Env: &Env{
 		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: DefaultOptions(), Throttle: NewThrottle(time.Now), Version: "test",
-		Passwords: plainPasswords{}, Views: h.node.Views, Identities: h.node.Identities,
+		Passwords: plainPasswords{}, Views: h.node.Views, Identities: h.node.Identities, Mailer: h, SiteURL: "https://site.example/",
 	}}
 	h.node.Write(t, h.found)
 	return h
+}
+
+// Queue implements Mailer. A write's mails are queued before it is answered.
+func (h *harness) Queue(to, subject, body string) {
+	h.mails = append(h.mails, mailed{to, subject, body})
 }
 
 // found writes the rows that every test starts with.

@@ -32,6 +32,7 @@ type Ctx struct {
 
 	identityOps int
 	late        error
+	mails       []mailed
 }
 
 // Env is what handlers may use besides the state. It is shared by all requests.
@@ -52,6 +53,10 @@ type Env struct {
 	Views *fsm.Views
 	// Identities writes identity operations of before steps: what a transaction needs to exist.
 	Identities IdentityWriter
+	// Mailer sends mails; handlers use Ctx.Mail.
+	Mailer Mailer
+	// SiteURL is where links in mails point; handlers use Env.Link.
+	SiteURL string
 	// Document renders the SDK environment document; nil until the server has set it.
 	Document func(environment uint64) ([]byte, error)
 }

@@ -166,6 +166,7 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	case t.repeated != nil:
 		return a.shown(a.newCtx(call, a.FSM.State(), nil).recalled(*t.repeated)), nil
 	}
+	t.ctx.sendMails()
 	answer := t.ctx.answer(t.out, t.ctx.late)
 	if written.Index == 0 {
 		return a.shown(answer.Response), nil

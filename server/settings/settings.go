@@ -53,7 +53,13 @@ type Settings struct {
 	MaxStreams         int    `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
 	TrustProxyHeaders  bool   `flag:"trust-proxy-headers" usage:"believe X-Forwarded-For and X-Forwarded-Proto"`
 	E2EToken           string `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
-	FrontendURL        string `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects"`
+	FrontendURL        string `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects; default: public-url"`
+	PublicURL          string `flag:"public-url" usage:"address of the API as people reach it, for links to it; default: the advertised or listen address"`
+	SMTPAddr           string `flag:"smtp-addr" usage:"host:port of the server that sends mails; without it each mail becomes a file in mail/ of the leader's data directory"`
+	SMTPUser           string `flag:"smtp-user" usage:"account on it; empty: none"`
+	SMTPPassword       string `flag:"smtp-password" secret:"true" usage:"its password"`
+	SMTPProtection     string `flag:"smtp-tls" default:"starttls" choice:"starttls|tls|none" usage:"encryption of the connection: starttls (required), tls from the start, or none"`
+	MailFrom           string `flag:"mail-from" default:"flagraft <flagraft@localhost>" usage:"sender of mails"`
 	MaxBodyBytes       int    `flag:"max-body-bytes" default:"1048576" usage:"largest request body"`
 	MaxHeaderBytes     int    `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
 	MaxConnections     int    `flag:"max-connections" default:"50000" usage:"connections served at once"`
