@@ -1,5 +1,7 @@
 package fsm
 
+import "fmt"
+
 // ChangeLogEntry records one admin write: who changed which rows from what to
 // what. Applying a changeset writes it; nothing else does. Audit details,
 // webhook payloads and history are read from it.
@@ -37,6 +39,28 @@ var unlogged = map[uint8]bool{
 	Tokens.def.number:          true,
 	Usages.def.number:          true,
 	nodeSequences.def.number:   true,
+}
+
+// Model names the table of the change as Flagsmith does ("Feature").
+func (c RowChange) Model() string {
+	if def := registry.byNumber[c.Table]; def != nil {
+		return def.name
+	}
+	return ""
+}
+
+// Rows decodes the row before and after, as values of the table's row type; nil is a row that was not there. Fields with the tag
+// `secret:"true"` are not for people.
+func (c RowChange) Rows() (before, after any, err error) {
+	def := registry.byNumber[c.Table]
+	if def == nil {
+		return nil, nil, fmt.Errorf("%w: unknown table %d", ErrFormat, c.Table)
+	}
+	if before, err = def.value(c.Before); err != nil {
+		return nil, nil, err
+	}
+	after, err = def.value(c.After)
+	return before, after, err
 }
 
 // Before decodes the row of table t before the change.

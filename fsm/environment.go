@@ -39,7 +39,7 @@ var (
 type EnvironmentAPIKey struct {
 	ID          uint64 `cbor:"1,keyasint"`
 	Environment uint64 `cbor:"2,keyasint"`
-	Key         string `cbor:"3,keyasint"` // "ser." and 22 characters
+	Key         string `cbor:"3,keyasint" secret:"true"` // "ser." and 22 characters
 	Name        string `cbor:"4,keyasint"`
 	Active      bool   `cbor:"5,keyasint,omitempty"`
 	CreatedAt   Time   `cbor:"6,keyasint"`

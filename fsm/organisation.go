@@ -59,8 +59,8 @@ var (
 type MasterAPIKey struct {
 	ID           uint64   `cbor:"1,keyasint"`
 	Organisation uint64   `cbor:"2,keyasint"`
-	Prefix       string   `cbor:"3,keyasint"` // 8 characters, public
-	Hash         [32]byte `cbor:"4,keyasint"` // SHA-256 of the whole key "<prefix>.<secret>"
+	Prefix       string   `cbor:"3,keyasint"`               // 8 characters, public
+	Hash         [32]byte `cbor:"4,keyasint" secret:"true"` // SHA-256 of the whole key "<prefix>.<secret>"
 	Name         string   `cbor:"5,keyasint"`
 	Created      Time     `cbor:"6,keyasint"`
 	ExpiryDate   Time     `cbor:"7,keyasint,omitempty"`

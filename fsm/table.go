@@ -46,8 +46,25 @@ type stored[R any] struct {
 
 func (s *stored[R]) bytes() []byte { return s.raw }
 
+func (s *stored[R]) value() any { return s.row }
+
 // rawRow is any *stored row.
-type rawRow interface{ bytes() []byte }
+type rawRow interface {
+	bytes() []byte
+	value() any
+}
+
+// value decodes a row; nil is nil.
+func (d *tableDef) value(raw []byte) (any, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	o, err := d.decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return o.(rawRow).value(), nil
+}
 
 const primaryIndex = "id"
 
@@ -151,6 +168,24 @@ func (t Table[R]) Ref(r Reader, id uint64) *R {
 // All yields every row by ascending id.
 func (t Table[R]) All(r Reader) iter.Seq[R] {
 	return values(iterate[R](r, t.def.name, primaryIndex, Key{}))
+}
+
+// RefsBelow yields the rows with an id below one, the largest first.
+func (t Table[R]) RefsBelow(r Reader, id uint64) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		if id == 0 {
+			return
+		}
+		it, err := r.read().ReverseLowerBound(t.def.name, primaryIndex, Key(nil).Uint(id-1))
+		if err != nil {
+			panic(fmt.Sprintf("fsm: %s by id: %v", t.def.name, err))
+		}
+		for o := it.Next(); o != nil; o = it.Next() {
+			if !yield(&o.(*stored[R]).row) {
+				return
+			}
+		}
+	}
 }
 
 // Put inserts or replaces a row. A row whose id is 0 gets the table's next id.

@@ -12,7 +12,7 @@ type User struct {
 	ID                    uint64    `cbor:"1,keyasint"`
 	UUID                  uuid.UUID `cbor:"2,keyasint"`
 	Email                 string    `cbor:"3,keyasint"` // lower-case
-	PasswordHash          string    `cbor:"4,keyasint,omitempty"`
+	PasswordHash          string    `cbor:"4,keyasint,omitempty" secret:"true"`
 	FirstName             string    `cbor:"5,keyasint,omitempty"`
 	LastName              string    `cbor:"6,keyasint,omitempty"`
 	IsActive              bool      `cbor:"7,keyasint,omitempty"`

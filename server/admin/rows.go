@@ -21,6 +21,6 @@ func Rows() []route.Row {
 		segmentRows(),
 		identityRows(), identityTraitRows(), identityFeatureStateRows(),
 		edgeIdentityRows(), edgeFeatureStateRows(), edgeByIdentifierRows(),
-		explainRows(), scheduleRows(),
+		explainRows(), scheduleRows(), changeRows(),
 	)
 }
