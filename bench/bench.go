@@ -44,7 +44,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context, string) error
-	}{{"one", b.oneNode}, {"three", b.threeNodes}} {
+	}{{"one", b.oneNode}, {"three", b.threeNodes}, {"large", b.large}} {
 		sub := filepath.Join(dir, part.name)
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ type Config struct {
 	Floor   []string
 	Dir     string // logs of the nodes; on a real disk, or an fsync costs nothing
 	Profile seed.Profile
+	Large   seed.Large
 
 	Runs     int           // of each side, in turn
 	Duration time.Duration // of each run
@@ -32,14 +33,14 @@ type Config struct {
 // Defaults is the full form: about ten minutes.
 func Defaults() Config {
 	return Config{
-		Profile: seed.Default(), Runs: 5, Duration: 4 * time.Second, Conns: 32,
+		Profile: seed.Default(), Large: seed.DefaultLarge(), Runs: 5, Duration: 4 * time.Second, Conns: 32,
 		Writers: []int{64, 256, 512}, Bulk: []int{8, 32}, Changers: []int{32, 256},
 	}
 }
 
 // Shorten makes it the one-minute form, which shows faults but settles nothing.
 func (c *Config) Shorten() {
-	c.Quick, c.Profile = true, seed.Quick()
+	c.Quick, c.Profile, c.Large = true, seed.Quick(), seed.QuickLarge()
 	c.Runs, c.Duration = 3, 700*time.Millisecond
 	c.Writers, c.Bulk, c.Changers = []int{64, 512}, []int{16}, []int{64}
 }

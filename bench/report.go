@@ -26,16 +26,18 @@ type Report struct {
 	Seconds      float64      `json:"seconds"` // of one run
 	Runs         int          `json:"runs"`
 	Profile      seed.Profile `json:"profile"`
+	Large        seed.Large   `json:"large"`
 	Acknowledged int64        `json:"acknowledged"` // new identities, found on all nodes afterwards
 
 	Scenarios []*Scenario `json:"scenarios"`
+	Timings   []*Timing   `json:"timings"` // of the large project
 	Targets   []Target    `json:"targets"`
 }
 
 func newReport(c Config) *Report {
 	r := &Report{
 		Date: time.Now().UTC(), Command: c.Command, Processor: probe.Processor(), Cores: runtime.NumCPU(),
-		Quick: c.Quick, Seconds: c.Duration.Seconds(), Runs: c.Runs, Profile: c.Profile,
+		Quick: c.Quick, Seconds: c.Duration.Seconds(), Runs: c.Runs, Profile: c.Profile, Large: c.Large,
 	}
 	r.LoadBefore, _ = probe.Load()
 	if info, err := buildinfo.ReadFile(c.Binary); err == nil {

@@ -7,7 +7,7 @@ import (
 
 // tables are all tables of a report; those without rows are left out.
 func (r *Report) tables() (out []*table) {
-	for _, t := range []*table{r.targetTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.conditionTable()} {
+	for _, t := range []*table{r.targetTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()} {
 		if len(t.rows) > 0 {
 			out = append(out, t)
 		}
@@ -85,6 +85,20 @@ func (r *Report) writeTable() *table {
 		v, l := spreadOf(s.Flagraft, perSecond), latencies(s.Flagraft)
 		t.add(s.Title, strconv.Itoa(s.Nodes), strconv.Itoa(s.Conns), loop, count(v.Median), count(v.Min)+"–"+count(v.Max), unstored(s.Flagraft), l[0], l[1], fix(medianOf(s.Flagraft, cpu), 1),
 			fix(medianOf(s.Flagraft, func(s *Sample) float64 { return s.StoreMillis }), 2), count(medianOf(s.Flagraft, s.perStore)), share(s))
+	}
+	return t
+}
+
+func (r *Report) largeTable() *table {
+	t := &table{
+		title: "A large project",
+		note: fmt.Sprintf("Three nodes with %s features, %s environments, %s segments, %s overrides in each environment and %s identities in one. Requests one after the other, "+
+			"the nodes in turn, milliseconds as the client sees them; a toggle counts from the moment its write is sent, with the nodes asked again every millisecond.",
+			count(float64(r.Large.Features)), count(float64(r.Large.Environments)), count(float64(r.Large.Segments)), count(float64(r.Large.Overrides)), count(float64(r.Large.Identities))),
+		head: []string{"", "p50", "p99", "max", "goal", "bytes"},
+	}
+	for _, x := range r.Timings {
+		t.add(x.What, fix(x.percentile(0.5), 1), fix(x.percentile(0.99), 1), fix(x.percentile(1), 1), fix(x.Bound, 0), count(float64(x.Bytes)))
 	}
 	return t
 }

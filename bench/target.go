@@ -43,6 +43,10 @@ func targets(r *Report) (out []Target) {
 	}
 	best(nameNew, "new identities, three nodes, one a request", minNew)
 	best(nameBulk, "new identities, three nodes, 100 a request", minBulk)
+	for _, t := range r.Timings {
+		p := t.percentile(0.99)
+		out = append(out, Target{fmt.Sprintf("large project, %s: p99 at most %.0f ms", t.What, t.Bound), fix(p, 1) + " ms", p <= t.Bound})
+	}
 	return out
 }
 

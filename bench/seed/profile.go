@@ -45,6 +45,9 @@ func traitValue(class, i int) string { return fmt.Sprintf("segment_%02d_value_%0
 // identifierDigits is the length of the number in an identifier.
 const identifierDigits = 9
 
+// Loaded is the identifier of a loaded identity.
+func Loaded(n int) string { return string(appendIdentifier(nil, loaded, n)) }
+
 // appendIdentifier writes a prefix and a number of fixed length.
 func appendIdentifier(dst []byte, prefix string, n int) []byte {
 	dst = append(dst, prefix...)

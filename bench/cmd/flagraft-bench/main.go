@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.SetOutput(progress)
 	set.StringVar(&c.Binary, "binary", "bin/flagraft", "the flagraft to measure")
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
-	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk")
+	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk, large-project")
 	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
 	set.BoolVar(&c.AtLeader, "at-leader", false, "new identities are posted to the leader only, instead of all nodes in turn")
 	quick := set.Bool("quick", false, "the form of one minute")
