@@ -9,6 +9,7 @@ const (
 	AuditSegment      = "SEGMENT"
 	AuditEnvironment  = "ENVIRONMENT"
 	AuditEdgeIdentity = "EDGE_IDENTITY"
+	AuditHealth       = "FEATURE_HEALTH"
 )
 
 // AuditLog is one row of Flagsmith's audit log. The field-level changes are not

@@ -38,6 +38,7 @@ var unlogged = map[uint8]bool{
 	sequences.def.number:       true,
 	Tokens.def.number:          true,
 	Usages.def.number:          true,
+	FeatureExports.def.number:  true, // as long as all the values in it, which are there already
 	nodeSequences.def.number:   true,
 }
 

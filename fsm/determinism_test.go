@@ -221,6 +221,8 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(GroupMembers), filler(Permissions), filler(Projects), filler(Environments), filler(EnvironmentAPIKeys),
 	filler(Tags), filler(Features), filler(MultivariateOptions), filler(FeatureStates), filler(FeatureSegments),
 	filler(Segments), filler(AuditLogs), filler(IdempotencyKeys), filler(BackupSchedules), filler(DeletedProjects), filler(DeletedEnvironments),
+	filler(MetadataFields), filler(MetadataModelFields), filler(MetadataValues), filler(FeatureHealthProviders), filler(FeatureHealthEvents),
+	filler(CodeRepositories), filler(FeatureExports), filler(FeatureImports),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

@@ -40,6 +40,8 @@ func keyOf(parts ...any) Key {
 			k = k.Byte(byte(v))
 		case Time:
 			k = k.Uint(uint64(v))
+		case ContentType:
+			k = k.Uint(uint64(v))
 		case byte:
 			k = k.Byte(v)
 		default:

@@ -65,6 +65,9 @@ func TestAnEntryInABatchSeesTheOnesBefore(t *testing.T) {
 	log, _ := randomLog(t, rand.New(rand.NewPCG(5, 1)), 300)
 	var mixed []*raft.Log // each entry twice: the second changeset of each is fenced
 	for _, l := range log {
+		if Kind(l.Data[0]) == KindHashVerdict {
+			continue // it is about an index, and indexes are others here
+		}
 		for range 2 {
 			mixed = append(mixed, &raft.Log{Index: uint64(len(mixed) + 1), Type: raft.LogCommand, Data: l.Data})
 		}

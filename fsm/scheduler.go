@@ -95,7 +95,7 @@ func (s *Scheduler) run(ctx context.Context) {
 // due finds on the newest state whether anything is due and only then writes.
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
-	for _, job := range []func(Reader, Time) func(*Tx){s.liveStates, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage} {
+	for _, job := range []func(Reader, Time) func(*Tx){s.liveStates, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers} {
 		for range sweepTurns {
 			if job(s.fsm.State(), now) == nil {
 				break

@@ -1,5 +1,11 @@
 package fsm
 
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
 // UsageKind is what a usage counter counts.
 type UsageKind uint8
 
@@ -19,8 +25,36 @@ type Usage struct {
 	Kind        UsageKind `cbor:"3,keyasint"`
 	Feature     uint64    `cbor:"4,keyasint,omitempty"` // UsageEvaluation only
 	Bucket      Time      `cbor:"5,keyasint"`           // start of a UTC hour
-	Labels      string    `cbor:"6,keyasint,omitempty"` // "name=value" pairs, sorted, joined by NUL-free commas
+	Labels      string    `cbor:"6,keyasint,omitempty"` // from UsageLabels
 	Count       int64     `cbor:"7,keyasint"`
+}
+
+// The labels of counters: what clients say of themselves.
+const (
+	LabelApplicationName    = "client_application_name"
+	LabelApplicationVersion = "client_application_version"
+	LabelUserAgent          = "user_agent"
+)
+
+// maxLabel is the longest value of a label.
+const maxLabel = 100
+
+// UsageLabels makes the labels of a counter, as a query string sorted by name.
+// An agent that is no Flagsmith SDK is nothing to count by, nor is text that is
+// too long or not UTF-8.
+func UsageLabels(application, version, agent string) string {
+	labels := url.Values{}
+	add := func(name, value string) {
+		if value != "" && len(value) <= maxLabel && utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 {
+			labels.Set(name, value)
+		}
+	}
+	add(LabelApplicationName, application)
+	add(LabelApplicationVersion, version)
+	if name, _, _ := strings.Cut(agent, "/"); strings.HasPrefix(name, "flagsmith-") && strings.HasSuffix(name, "-sdk") {
+		add(LabelUserAgent, agent)
+	}
+	return labels.Encode()
 }
 
 // Usages is the table of usage counters.
