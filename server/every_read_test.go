@@ -95,7 +95,9 @@ func (s *script) query(line string) *query {
 
 // TestEveryRead asks every read of the table, on each of three nodes, at each consistency, and again on one node that has no quorum.
 func TestEveryRead(t *testing.T) {
-	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.LoginPerMinute, st.LeaderTimeout = 0, time.Second })
+	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) {
+		st.LoginPerMinute, st.UsagePerMinute, st.LeaderTimeout = 0, 0, time.Second
+	})
 	s := &script{T: t, nodes: nodes, kept: map[string]string{}, admin: nodes[0].Token(t)}
 	queries := s.reads()
 	seen := map[string]bool{}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -90,6 +91,10 @@ func (s *script) line(n int, line string) {
 		for st := range fsm.FeatureStatesByEnvironment.All(s.nodes[0].State(), s.number(f[2]), fsm.StateDefault, s.number(f[1])) {
 			s.kept["state"] = fmt.Sprint(st.ID)
 		}
+	case "health":
+		for e := range fsm.FeatureHealthEventsByProject.All(s.nodes[0].State(), s.number(f[1])) {
+			s.kept["health"] = fmt.Sprint(e.ID)
+		}
 	case "login":
 		body := map[string]string{"email": f[1], "password": f[2]}
 		s.kept[f[3]] = s.nodes[0].Client(s.T).Object("POST", "/api/v1/auth/login/", body, 200)["key"].(string)
@@ -103,6 +108,9 @@ func (s *script) line(n int, line string) {
 		d.method, d.path = head[0], head[1]
 		if len(parts) > 1 {
 			d.body = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(parts[1]), "|"))
+			if strings.HasPrefix(d.body, "--") { // a form
+				d.body = strings.ReplaceAll(d.body, `\r\n`, "\r\n")
+			}
 		}
 		if s.attempt != nil {
 			s.attempt(n, &d)
@@ -135,6 +143,9 @@ func (s *script) keep(what, raw string) {
 		require.NoError(s, d.Decode(&answer), raw)
 		require.NotNil(s, answer[member], "%s in %s", member, raw)
 		s.kept[name] = fmt.Sprint(answer[member])
+		if u, err := url.Parse(s.kept[name]); err == nil && u.Host != "" {
+			s.kept[name] = u.Path // on whatever node
+		}
 	}
 }
 

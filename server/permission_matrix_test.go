@@ -64,7 +64,7 @@ type matrix struct {
 }
 
 func newMatrix(t *testing.T) *matrix {
-	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute = 0 })
+	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute, st.UsagePerMinute = 0, 0 })
 	m := &matrix{node: n, catalogue: map[fsm.Level][]string{}, refused: map[string]bool{}, userOnly: map[string]bool{}}
 	m.script = &script{T: t, nodes: []*servertest.Node{n}, kept: map[string]string{}, admin: n.Token(t)}
 	for name, level := range levels {
@@ -258,6 +258,7 @@ var openRows = []string{
 	"api_v1_auth_users_me_update",
 	"api_v1_auth_users_set_password_create",
 	"api_v1_environments_permissions_list",
+	"api_v1_metadata_fields_list",
 	"api_v1_organisations_create",
 	"api_v1_organisations_permissions_retrieve",
 	"api_v1_projects_list",

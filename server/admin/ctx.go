@@ -85,6 +85,8 @@ type Options struct {
 	DisableInviteLinks bool
 	// LoginPerMinute is the limit of sign-ins per client address.
 	LoginPerMinute int
+	// UsagePerMinute is the limit of requests for usage counts per caller.
+	UsagePerMinute int
 	// AllowPrivateWebhooks lets webhooks point at loopback and private addresses.
 	AllowPrivateWebhooks bool
 	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.
@@ -103,6 +105,7 @@ func DefaultOptions() Options {
 	return Options{
 		AllowRegistrationWithoutInvite: true,
 		LoginPerMinute:                 20,
+		UsagePerMinute:                 5,
 		MaxFeatures:                    1000, MaxSegments: 500, MaxSegmentOverrides: 2000,
 		FeatureValueLimit: 20_000, SegmentConditions: 100,
 	}

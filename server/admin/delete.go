@@ -16,6 +16,10 @@ func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 	fsm.EnvironmentAPIKeysByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.PermissionsByObject.DeleteAll(c.Tx, fsm.LevelEnvironment, e.ID)
 	fsm.UsagesByKey.DeleteAll(c.Tx, e.ID)
+	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentEnvironment, e.ID)
+	fsm.FeatureHealthEventsByEnvironment.DeleteAll(c.Tx, e.ID)
+	fsm.FeatureExportsByEnvironment.DeleteAll(c.Tx, e.ID)
+	fsm.FeatureImportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	c.Identity(identity.Op{Kind: identity.KindDropEnvironment, Environment: e.ID}, nil)
 	fsm.DeletedEnvironments.Put(c.Tx, e)
 	fsm.Environments.Delete(c.Tx, e.ID)
@@ -26,9 +30,14 @@ func deleteProjectTree(c *Ctx, p fsm.Project) {
 		deleteEnvironmentTree(c, e)
 	}
 	for _, f := range fsm.FeaturesByProject.List(c, p.ID) {
-		fsm.MultivariateOptionsByFeature.DeleteAll(c.Tx, f.ID)
+		deleteFeatureTree(c, f)
 	}
-	fsm.FeaturesByProject.DeleteAll(c.Tx, p.ID)
+	for _, s := range fsm.SegmentsByProject.List(c, p.ID) {
+		fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentSegment, s.ID)
+	}
+	fsm.FeatureHealthProvidersByProject.DeleteAll(c.Tx, p.ID)
+	fsm.CodeRepositoriesByProject.DeleteAll(c.Tx, p.ID)
+	deleteProjectFields(c, p)
 	fsm.SegmentsByProject.DeleteAll(c.Tx, p.ID)
 	fsm.TagsByProject.DeleteAll(c.Tx, p.ID)
 	fsm.PermissionsByObject.DeleteAll(c.Tx, fsm.LevelProject, p.ID)
@@ -45,6 +54,8 @@ func deleteOrganisationTree(c *Ctx, organisation uint64) {
 	}
 	fsm.MembershipsByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.MasterAPIKeysByOrganisation.DeleteAll(c.Tx, organisation)
+	fsm.MetadataModelFieldsByOrganisation.DeleteAll(c.Tx, organisation)
+	fsm.MetadataFieldsByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.PermissionsByObject.DeleteAll(c.Tx, fsm.LevelOrganisation, organisation)
 	fsm.AuditLogsByOrganisation.DeleteAll(c.Tx, organisation)
 	for _, p := range fsm.DeletedProjectsByOrganisation.List(c, organisation) {
@@ -52,6 +63,39 @@ func deleteOrganisationTree(c *Ctx, organisation uint64) {
 	}
 	fsm.DeletedProjectsByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.Organisations.Delete(c.Tx, organisation)
+}
+
+// deleteFeatureTree deletes a feature whose states are gone.
+func deleteFeatureTree(c *Ctx, f fsm.Feature) {
+	fsm.MultivariateOptionsByFeature.DeleteAll(c.Tx, f.ID)
+	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentFeature, f.ID)
+	fsm.FeatureHealthEventsByFeature.DeleteAll(c.Tx, f.ID)
+	for _, e := range fsm.EnvironmentsByProject.List(c, f.Project) {
+		fsm.UsagesByKey.DeleteAll(c.Tx, e.ID, byte(fsm.UsageEvaluation), f.ID)
+	}
+	fsm.Features.Delete(c.Tx, f.ID)
+}
+
+// deleteProjectFields deletes the custom fields of a project, and what it demands of other ones.
+func deleteProjectFields(c *Ctx, p fsm.Project) {
+	for _, f := range fsm.MetadataFieldsByProject.List(c, p.ID) {
+		deleteMetadataFieldTree(c, f.ID)
+	}
+	gone := fsm.MetadataRequirement{ContentType: fsm.ContentProject, Object: p.ID}
+	for _, m := range fsm.MetadataModelFieldsByOrganisation.List(c, p.Organisation) {
+		if i := slices.Index(m.RequiredFor, gone); i >= 0 {
+			m.RequiredFor = slices.Delete(slices.Clone(m.RequiredFor), i, i+1)
+			fsm.MetadataModelFields.Put(c.Tx, m)
+		}
+	}
+}
+
+func deleteMetadataFieldTree(c *Ctx, field uint64) {
+	for _, m := range fsm.MetadataModelFieldsByField.List(c, field) {
+		fsm.MetadataByModelField.DeleteAll(c.Tx, m.ID)
+		fsm.MetadataModelFields.Delete(c.Tx, m.ID)
+	}
+	fsm.MetadataFields.Delete(c.Tx, field)
 }
 
 func deleteGroupTree(c *Ctx, g fsm.Group) {

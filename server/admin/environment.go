@@ -35,7 +35,7 @@ type environmentJSON struct {
 // environmentWithMetadata is an environment as its own endpoints show it.
 type environmentWithMetadata struct {
 	environmentJSON
-	Metadata []struct{} `json:"metadata"`
+	Metadata []metadata `json:"metadata"`
 }
 
 // environmentDetail is the environment alone.
@@ -60,6 +60,7 @@ type environmentInput struct {
 	UseIdentityCompositeKeyForHashing route.Optional[bool]   `json:"use_identity_composite_key_for_hashing"`
 	HideSensitiveData                 route.Optional[bool]   `json:"hide_sensitive_data"`
 	UseIdentityOverridesInLocalEval   route.Optional[bool]   `json:"use_identity_overrides_in_local_eval"`
+	Metadata                          metadataList           `json:"metadata"`
 }
 
 // Validate keeps chosen keys usable: they stand in paths and headers, and "ser." marks server-side keys.
@@ -117,7 +118,7 @@ func listEnvironments(c *Ctx, _ struct {
 			shown = append(shown, e)
 		}
 	}
-	return paginate(c, shown, renderEnvironmentWithMetadata)
+	return paginate(c, shown, c.renderEnvironment)
 }
 
 func createEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, error) {
@@ -126,11 +127,15 @@ func createEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, er
 	if err := environmentFree(c, e); err != nil {
 		return environmentWithMetadata{}, err
 	}
+	if err := c.metadataFault(fsm.ContentEnvironment, in.Metadata, true); err != nil {
+		return environmentWithMetadata{}, err
+	}
 	e = putNewEnvironment(c, e)
+	c.putMetadata(fsm.ContentEnvironment, e.ID, in.Metadata)
 	for _, f := range fsm.FeaturesByProject.List(c, c.Project.ID) {
 		createDefaultState(c.Tx, c.Project, f, e.ID)
 	}
-	return renderEnvironmentWithMetadata(e), nil
+	return c.renderEnvironment(e), nil
 }
 
 // newEnvironment has the defaults of new environments; it is not stored.
@@ -175,11 +180,11 @@ func environmentByUUID(c *Ctx, in struct {
 	if !c.HasEnvironment(e, "VIEW_ENVIRONMENT") {
 		return environmentDetail{}, route.PermissionDenied()
 	}
-	return renderEnvironmentDetail(c, e), nil
+	return c.renderEnvironmentDetail(e), nil
 }
 
 func getEnvironment(c *Ctx, _ environmentRef) (environmentDetail, error) {
-	return renderEnvironmentDetail(c, c.Environment), nil
+	return c.renderEnvironmentDetail(c.Environment), nil
 }
 
 func updateEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, error) {
@@ -188,9 +193,13 @@ func updateEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, er
 	if err := environmentFree(c, e); err != nil {
 		return environmentWithMetadata{}, err
 	}
+	if err := c.metadataFault(fsm.ContentEnvironment, in.Metadata, false); err != nil {
+		return environmentWithMetadata{}, err
+	}
 	fsm.Environments.Put(c.Tx, e)
+	c.putMetadata(fsm.ContentEnvironment, e.ID, in.Metadata)
 	c.Audit(e.ID, fsm.AuditEnvironment, e.ID, "Environment updated: "+e.Name)
-	return renderEnvironmentWithMetadata(e), nil
+	return c.renderEnvironment(e), nil
 }
 
 func deleteEnvironment(c *Ctx, _ environmentRef) (route.Empty, error) {
@@ -231,11 +240,11 @@ func renderEnvironment(e fsm.Environment) environmentJSON {
 	}
 }
 
-func renderEnvironmentWithMetadata(e fsm.Environment) environmentWithMetadata {
-	return environmentWithMetadata{environmentJSON: renderEnvironment(e)}
+func (c *Ctx) renderEnvironment(e fsm.Environment) environmentWithMetadata {
+	return environmentWithMetadata{environmentJSON: renderEnvironment(e), Metadata: metadataOf(c, fsm.ContentEnvironment, e.ID)}
 }
 
-func renderEnvironmentDetail(r fsm.Reader, e fsm.Environment) environmentDetail {
-	return environmentDetail{environmentWithMetadata: renderEnvironmentWithMetadata(e),
-		TotalSegmentOverrides: fsm.FeatureStatesByEnvironment.Count(r, e.ID, fsm.StateSegment)}
+func (c *Ctx) renderEnvironmentDetail(e fsm.Environment) environmentDetail {
+	return environmentDetail{environmentWithMetadata: c.renderEnvironment(e),
+		TotalSegmentOverrides: fsm.FeatureStatesByEnvironment.Count(c, e.ID, fsm.StateSegment)}
 }

@@ -33,17 +33,23 @@ func mayCloneEnvironment(c *Ctx) error {
 	return nil
 }
 
-// cloneEnvironment copies settings, live states and segment overrides, not identities and keys. Two environments may get the same name this
+// cloneEnvironment copies settings, custom fields (unless others are sent), live states and segment overrides, not identities and keys. Two environments may get the same name this
 // way, as in the reference.
 func cloneEnvironment(c *Ctx, in struct {
 	environmentRef
-	Name string `json:"name" v:"required,max=2000"`
+	Name     string       `json:"name" v:"required,max=2000"`
+	Metadata metadataList `json:"metadata"`
 }) (clonedEnvironment, error) {
+	if err := c.metadataFault(fsm.ContentEnvironment, in.Metadata, false); err != nil {
+		return clonedEnvironment{}, err
+	}
 	source, e := c.Environment, c.Environment
 	e.ID, e.UUID, e.Name, e.APIKey, e.CreatedDate = 0, c.Tx.NewUUID(), in.Name, credential.NewEnvironmentKey(), c.Now()
 	e = putNewEnvironment(c, e)
 	c.Audit(e.ID, fsm.AuditEnvironment, e.ID, "Environment updated: "+e.Name)
 	copyStates(c, source.ID, e.ID)
+	c.copyMetadata(fsm.ContentEnvironment, source.ID, e.ID)
+	c.putMetadata(fsm.ContentEnvironment, e.ID, in.Metadata)
 	return clonedEnvironment{ID: e.ID, Name: e.Name, APIKey: e.APIKey, Project: e.Project}, nil
 }
 

@@ -33,21 +33,8 @@ type feature struct {
 	IsServerKeyOnly      bool                   `json:"is_server_key_only"`
 	LastModifiedAnywhere *string                `json:"last_modified_in_any_environment"`     // only known of versioned environments
 	LastModifiedInThis   *string                `json:"last_modified_in_current_environment"` // likewise
-	Metadata             []featureMetadata      `json:"metadata"`
+	Metadata             []metadata             `json:"metadata"`
 	CodeReferences       *[]codeReferencesCount `json:"code_references_counts,omitempty"`
-}
-
-// featureMetadata is one custom field of an object.
-type featureMetadata struct {
-	ID         uint64 `json:"id"`
-	ModelField uint64 `json:"model_field"`
-	FieldValue string `json:"field_value"`
-}
-
-// codeReferencesCount is how often a repository mentions a feature.
-type codeReferencesCount struct {
-	RepositoryURL string `json:"repository_url"`
-	Count         int    `json:"count"`
 }
 
 type featureRef struct {
@@ -99,7 +86,7 @@ func featureByUUID(c *Ctx, in struct {
 	if !ok || !c.HasProject(c.Project, "VIEW_PROJECT") {
 		return feature{}, route.NotFound(fsm.Features.Name())
 	}
-	return featureScope{c: c}.render(f), nil
+	return featureScope{c: c, mentions: c.codeMentions()}.render(f), nil
 }
 
 func deleteFeature(c *Ctx, _ featureRef) (route.Empty, error) {
@@ -109,14 +96,12 @@ func deleteFeature(c *Ctx, _ featureRef) (route.Empty, error) {
 	}
 	fsm.FeatureStatesByFeature.DeleteAll(c.Tx, f.ID)
 	fsm.FeatureSegmentsByFeature.DeleteAll(c.Tx, f.ID)
-	fsm.MultivariateOptionsByFeature.DeleteAll(c.Tx, f.ID)
 	for _, s := range fsm.SegmentsByProject.List(c, f.Project) {
 		if s.Feature == f.ID { // only for this feature
-			fsm.Segments.Delete(c.Tx, s.ID)
-			c.Audit(0, fsm.AuditSegment, s.ID, "Segment deleted: "+s.Name)
+			removeSegment(c, s)
 		}
 	}
-	fsm.Features.Delete(c.Tx, f.ID)
+	deleteFeatureTree(c, f)
 	c.Audit(0, fsm.AuditFeature, f.ID, "Flag / Remote Config Deleted: "+f.Name)
 	return c.OK()
 }
@@ -138,12 +123,13 @@ type featureScope struct {
 	environment uint64                       // 0: none
 	segments    map[uint64]*fsm.FeatureState // override of the segment by feature
 	users       map[uint64]userSummary
+	mentions    *codeMentions
 	short       bool // as create answers
 }
 
 // featureScope reads the two ids; they must be of the project.
 func (c *Ctx) featureScope(environment, segment route.Optional[uint64]) (featureScope, error) {
-	scope := featureScope{c: c, users: map[uint64]userSummary{}}
+	scope := featureScope{c: c, users: map[uint64]userSummary{}, mentions: c.codeMentions()}
 	if !environment.Set {
 		return scope, nil
 	}
@@ -180,9 +166,10 @@ func (f featureScope) render(row fsm.Feature) feature {
 		CreatedDate: row.CreatedDate, Description: row.Description, Tags: row.Tags,
 		Options:    mapped(fsm.MultivariateOptionsByFeature.List(f.c, row.ID), renderNestedOption),
 		IsArchived: row.IsArchived, Owners: f.owners(row), GroupOwners: groupOwners(f.c, row), UUID: row.UUID, Project: row.Project,
-		IsNumComplete: &yes, IsServerKeyOnly: row.IsServerKeyOnly}
+		IsNumComplete: &yes, IsServerKeyOnly: row.IsServerKeyOnly, Metadata: metadataOf(f.c, fsm.ContentFeature, row.ID)}
 	if !f.short {
-		out.CodeReferences = &[]codeReferencesCount{}
+		counts := f.mentions.of(row.Name)
+		out.CodeReferences = &counts
 	}
 	if f.environment == 0 {
 		return out

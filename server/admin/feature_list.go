@@ -29,6 +29,7 @@ type featureQuery struct {
 	Identity      string                 `query:"identity"`
 	IsEnabled     route.Optional[bool]   `query:"is_enabled" v:"null"`
 	ValueSearch   string                 `query:"value_search"`
+	Stage         string                 `query:"lifecycle_stage" v:"choice=new|live|stale|permanent|needs_monitoring|to_remove"`
 
 	tags, owners, groups []uint64
 }
@@ -63,7 +64,7 @@ func idList(text string) (ids []uint64, ok bool) {
 }
 
 func listFeatures(c *Ctx, q featureQuery) (route.SizedPage[feature], error) {
-	if !q.Environment.Set && (q.IsEnabled.Set || q.ValueSearch != "") {
+	if !q.Environment.Set && (q.IsEnabled.Set || q.ValueSearch != "" || q.Stage != "") {
 		return route.SizedPage[feature]{}, route.BareArray("Environment is required in order to filter by state search or by state enabled")
 	}
 	scope, err := c.featureScope(q.Environment, q.Segment)
@@ -76,9 +77,13 @@ func listFeatures(c *Ctx, q featureQuery) (route.SizedPage[feature], error) {
 // features gives the features of the project that pass the filters, in order.
 func (q *featureQuery) features(scope featureScope) []fsm.Feature {
 	search := strings.ToLower(q.Search)
+	var stages *lifecycle
+	if q.Stage != "" {
+		stages = scope.c.lifecycle(scope.environment)
+	}
 	rows := []fsm.Feature{}
 	for f := range fsm.FeaturesByProject.All(scope.c, scope.c.Project.ID) {
-		if strings.Contains(strings.ToLower(f.Name), search) && q.passes(&f) && q.statePasses(scope, f.ID) {
+		if strings.Contains(strings.ToLower(f.Name), search) && q.passes(&f) && q.statePasses(scope, f.ID) && (q.Stage == "" || stages.of(&f) == q.Stage) {
 			rows = append(rows, f)
 		}
 	}

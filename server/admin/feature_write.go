@@ -17,6 +17,7 @@ type featureInput struct {
 	Options         route.Optional[[]nestedOptionInput] `json:"multivariate_options" v:"null"`
 	IsArchived      route.Optional[bool]                `json:"is_archived"`
 	IsServerKeyOnly route.Optional[bool]                `json:"is_server_key_only"`
+	Metadata        metadataList                        `json:"metadata"`
 }
 
 // nestedOptionInput is an option inside a feature; ID names the one to change.
@@ -49,6 +50,7 @@ func createFeature(c *Ctx, in featureCreate) (feature, error) {
 	errs.Add("name", nameFaults(c, in.Name)...)
 	in.setInitialValue(c, &f, errs)
 	in.check(c, nil, errs)
+	c.checkMetadata(fsm.ContentFeature, in.Metadata, true, errs)
 	in.checkOwners(c, errs)
 	if err := errs.Err(); err != nil {
 		return feature{}, err
@@ -61,6 +63,7 @@ func createFeature(c *Ctx, in featureCreate) (feature, error) {
 	}
 	in.apply(&f)
 	f = fsm.Features.Put(c.Tx, f)
+	c.putMetadata(fsm.ContentFeature, f.ID, in.Metadata)
 	c.Audit(0, fsm.AuditFeature, f.ID, "New Flag / Remote Config created: "+f.Name)
 	createDefaults(c, f)
 	c.Feature = f
@@ -87,7 +90,7 @@ func putFeature(c *Ctx, in featureUpdate) (feature, error) {
 	if err != nil {
 		return feature{}, err
 	}
-	return featureScope{c: c}.render(f), nil
+	return featureScope{c: c, mentions: c.codeMentions()}.render(f), nil
 }
 
 func patchFeature(c *Ctx, in featureUpdate) (feature, error) {
@@ -103,12 +106,14 @@ func changeFeature(c *Ctx, in featureInput) (fsm.Feature, error) {
 	}
 	errs := &route.Errors{}
 	in.check(c, fsm.MultivariateOptionsByFeature.List(c, before.ID), errs)
+	c.checkMetadata(fsm.ContentFeature, in.Metadata, false, errs)
 	if err := errs.Err(); err != nil {
 		return before, err
 	}
 	f := before
 	in.apply(&f)
 	f = fsm.Features.Put(c.Tx, f)
+	c.putMetadata(fsm.ContentFeature, f.ID, in.Metadata)
 	if f.Type != before.Type || f.IsArchived != before.IsArchived || f.IsServerKeyOnly != before.IsServerKeyOnly ||
 		!sameText(f.Description, before.Description) {
 		c.Audit(0, fsm.AuditFeature, f.ID, "Flag / Remote Config updated: "+f.Name)

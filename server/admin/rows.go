@@ -16,6 +16,8 @@ func Rows() []route.Row {
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(),
 		auditRows(),
 		tagRows(),
+		metadataFieldRows(), metadataModelFieldRows(),
+		usageRows(), featureHealthRows(), featureHealthHookRows(), codeReferenceRows(), lifecycleRows(), featureExportRows(), featureImportRows(),
 		featureRows(), featureOwnerRows(), multivariateOptionRows(),
 		environmentFeatureStateRows(), featureStateRows(), featureSegmentRows(), segmentOverrideRows(),
 		segmentRows(),

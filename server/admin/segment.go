@@ -14,19 +14,19 @@ import (
 
 // segment is a set of rules over traits, as the API shows it.
 type segment struct {
-	ID          uint64            `json:"id"`
-	UUID        uuid.UUID         `json:"uuid"`
-	CreatedAt   fsm.Time          `json:"created_at"`
-	UpdatedAt   fsm.Time          `json:"updated_at"`
-	Name        string            `json:"name"`
-	Description *string           `json:"description"`
-	Project     uint64            `json:"project"`
-	Feature     *uint64           `json:"feature"`
-	VersionOf   uint64            `json:"version_of"` // its own id
-	Rules       []segmentRule     `json:"rules"`
-	Metadata    []featureMetadata `json:"metadata"`
-	Memberships []segmentCount    `json:"membership_counts"`
-	ManagedBy   string            `json:"managed_by"`
+	ID          uint64         `json:"id"`
+	UUID        uuid.UUID      `json:"uuid"`
+	CreatedAt   fsm.Time       `json:"created_at"`
+	UpdatedAt   fsm.Time       `json:"updated_at"`
+	Name        string         `json:"name"`
+	Description *string        `json:"description"`
+	Project     uint64         `json:"project"`
+	Feature     *uint64        `json:"feature"`
+	VersionOf   uint64         `json:"version_of"` // its own id
+	Rules       []segmentRule  `json:"rules"`
+	Metadata    []metadata     `json:"metadata"`
+	Memberships []segmentCount `json:"membership_counts"`
+	ManagedBy   string         `json:"managed_by"`
 }
 
 // segmentCount is how many identities of an environment are in a segment; nothing counts them yet.
@@ -52,6 +52,7 @@ type segmentInput struct {
 	Description route.Optional[string]      `json:"description" v:"null,blank"`
 	Feature     route.Optional[uint64]      `json:"feature" v:"null,pk"`
 	Rules       route.Optional[[]ruleInput] `json:"rules" v:"required,nonempty"`
+	Metadata    metadataList                `json:"metadata"`
 }
 
 type segmentUpdate struct {
@@ -108,7 +109,7 @@ func listSegments(c *Ctx, q segmentQuery) (route.SizedPage[segment], error) {
 			rows = append(rows, *s)
 		}
 	}
-	return paginateSized(c, rows, renderSegment)
+	return paginateSized(c, rows, c.renderSegment)
 }
 
 // segmentsOf gives the segments of the project that an identity, named by id or uuid, is in.
@@ -140,23 +141,25 @@ func createSegment(c *Ctx, in segmentInput) (segment, error) {
 	if err := in.apply(c, &s); err != nil {
 		return segment{}, err
 	}
-	return addSegment(c, s)
+	s, err := addSegment(c, s)
+	c.putMetadata(fsm.ContentSegment, s.ID, in.Metadata)
+	return c.renderSegment(s), err
 }
 
 // addSegment stores a new segment, if there is room for it.
-func addSegment(c *Ctx, s fsm.Segment) (segment, error) {
+func addSegment(c *Ctx, s fsm.Segment) (fsm.Segment, error) {
 	if fsm.SegmentsByProject.Count(c, c.Project.ID) >= c.Env.Options.MaxSegments {
-		return segment{}, route.Field("project", "The project has reached the maximum allowed segments limit.")
+		return s, route.Field("project", "The project has reached the maximum allowed segments limit.")
 	}
 	s.UpdatedAt, s.Version = c.Now(), 1
 	s = fsm.Segments.Put(c.Tx, s)
 	c.Audit(0, fsm.AuditSegment, s.ID, "New Segment created: "+s.Name)
-	return renderSegment(s), nil
+	return s, nil
 }
 
 func getSegment(c *Ctx, in segmentRef) (segment, error) {
 	s, err := findSegment(c, in)
-	return renderSegment(s), err
+	return c.renderSegment(s), err
 }
 
 func segmentByUUID(c *Ctx, in struct {
@@ -170,7 +173,7 @@ func segmentByUUID(c *Ctx, in struct {
 	if !ok || !c.HasProject(c.Project, "VIEW_PROJECT") {
 		return segment{}, route.NotFound(fsm.Segments.Name())
 	}
-	return renderSegment(s), nil
+	return c.renderSegment(s), nil
 }
 
 // updateSegment also books the revision that the reference keeps of what was there before: a "created" row with an id of its own.
@@ -186,9 +189,10 @@ func updateSegment(c *Ctx, in segmentUpdate) (segment, error) {
 	s.UpdatedAt = c.Now()
 	s.Version++
 	s = fsm.Segments.Put(c.Tx, s)
+	c.putMetadata(fsm.ContentSegment, s.ID, in.Metadata)
 	c.Audit(0, fsm.AuditSegment, c.Tx.NextSegmentID(), "New Segment created: "+before)
 	c.Audit(0, fsm.AuditSegment, s.ID, "Segment updated: "+s.Name)
-	return renderSegment(s), nil
+	return c.renderSegment(s), nil
 }
 
 func deleteSegment(c *Ctx, in segmentRef) (route.Empty, error) {
@@ -199,9 +203,15 @@ func deleteSegment(c *Ctx, in segmentRef) (route.Empty, error) {
 	for _, fs := range fsm.FeatureSegmentsBySegment.List(c, s.ID) {
 		unlinkSegment(c, fs)
 	}
+	removeSegment(c, s)
+	return c.OK()
+}
+
+// removeSegment deletes a segment that nothing is overridden for any more.
+func removeSegment(c *Ctx, s fsm.Segment) {
+	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentSegment, s.ID)
 	fsm.Segments.Delete(c.Tx, s.ID)
 	c.Audit(0, fsm.AuditSegment, s.ID, "Segment deleted: "+s.Name)
-	return c.OK()
 }
 
 func cloneSegment(c *Ctx, in struct {
@@ -212,8 +222,10 @@ func cloneSegment(c *Ctx, in struct {
 	if err != nil {
 		return segment{}, err
 	}
-	return addSegment(c, fsm.Segment{UUID: c.Tx.NewUUID(), Name: in.Name, Description: s.Description, Project: s.Project, Feature: s.Feature,
+	clone, err := addSegment(c, fsm.Segment{UUID: c.Tx.NewUUID(), Name: in.Name, Description: s.Description, Project: s.Project, Feature: s.Feature,
 		CreatedAt: c.Now(), Rules: renumbered(c.Tx, s.Rules)})
+	c.copyMetadata(fsm.ContentSegment, s.ID, clone.ID)
+	return c.renderSegment(clone), err
 }
 
 // segmentMembers is for clients that ask whether there is such a list.
@@ -259,6 +271,9 @@ func (in segmentInput) apply(c *Ctx, s *fsm.Segment) error {
 			return route.InvalidPK("feature", id)
 		}
 	}
+	if err := c.metadataFault(fsm.ContentSegment, in.Metadata, s.ID == 0); err != nil {
+		return err
+	}
 	in.Name.Into(&s.Name)
 	in.Description.IntoPtr(&s.Description)
 	in.Feature.Into(&s.Feature)
@@ -272,7 +287,8 @@ func (in segmentInput) apply(c *Ctx, s *fsm.Segment) error {
 	return nil
 }
 
-func renderSegment(s fsm.Segment) segment {
+func (c *Ctx) renderSegment(s fsm.Segment) segment {
 	return segment{ID: s.ID, UUID: s.UUID, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, Name: s.Name, Description: s.Description,
-		Project: s.Project, Feature: idOrNull(s.Feature), VersionOf: s.ID, Rules: mapped(s.Rules, renderRule)}
+		Project: s.Project, Feature: idOrNull(s.Feature), VersionOf: s.ID, Rules: mapped(s.Rules, renderRule),
+		Metadata: metadataOf(c, fsm.ContentSegment, s.ID)}
 }

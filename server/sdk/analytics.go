@@ -24,21 +24,32 @@ func (s *SDK) postAnalytics(ctx *fasthttp.RequestCtx, _ *route.Match) {
 		s.fail(ctx, err)
 		return
 	}
+	labels := usageLabels(ctx)
 	for _, m := range body.Members {
 		if m.Value.Kind != route.Int {
 			continue
 		}
 		if n, err := strconv.ParseInt(m.Value.Text, 10, 64); err == nil {
-			s.countEvaluations(c, m.Name, n)
+			s.countEvaluations(c, m.Name, labels, n)
 		}
 	}
 	s.stamp(ctx, c.view, 0)
 }
 
-func (s *SDK) countEvaluations(c caller, name string, n int64) {
+func (s *SDK) countEvaluations(c caller, name, labels string, n int64) {
 	if i, ok := c.view.Engine.FeatureIndex(name); ok {
-		s.Usage.Add(c.view.Environment.ID, fsm.UsageEvaluation, c.view.Features[i].Default.Feature.ID, "", n)
+		s.Usage.Add(c.view.Environment.ID, fsm.UsageEvaluation, c.view.Features[i].Default.Feature.ID, labels, n)
 	}
+}
+
+// usageLabels are what the client says of itself.
+func usageLabels(ctx *fasthttp.RequestCtx) string {
+	h := &ctx.Request.Header
+	agent := h.Peek("Flagsmith-SDK-User-Agent")
+	if len(agent) == 0 {
+		agent = h.UserAgent()
+	}
+	return fsm.UsageLabels(string(h.Peek("Flagsmith-Application-Name")), string(h.Peek("Flagsmith-Application-Version")), string(agent))
 }
 
 // analyticsInput is the body of POST /api/v2/analytics/flags/.
@@ -64,8 +75,9 @@ func (s *SDK) postAnalyticsV2(ctx *fasthttp.RequestCtx, m *route.Match) {
 		s.fail(ctx, err)
 		return
 	}
+	labels := usageLabels(ctx)
 	for _, e := range in.Evaluations {
-		s.countEvaluations(c, e.FeatureName, e.Count)
+		s.countEvaluations(c, e.FeatureName, labels, e.Count)
 	}
 	s.stamp(ctx, c.view, 0)
 	ctx.Response.SetStatusCode(fasthttp.StatusNoContent)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,6 +207,10 @@ func (c *Client) Do(method, path string, body any) Answer {
 	require.NoError(c.t, err)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if form, ok := body.(string); ok && strings.HasPrefix(form, "--") {
+		boundary, _, _ := strings.Cut(form[2:], "\r\n")
+		req.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
 	}
 	for k, v := range c.Headers {
 		req.Header[k] = v
