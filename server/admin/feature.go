@@ -194,5 +194,5 @@ func (f featureScope) overridingSegments(feature uint64) int {
 	return len(seen)
 }
 
-// onlyGet says in Allow what the reference's views by uuid say.
+// onlyGet says in Allow what the reference's views say that are for GET alone: those by uuid, and of usage.
 func (c *Ctx) onlyGet() { c.SetHeader("Allow", "OPTIONS, GET") }

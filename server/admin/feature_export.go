@@ -131,6 +131,7 @@ func downloadFeatureExport(c *Ctx, in struct {
 	if err != nil {
 		return route.Blob{}, err
 	}
+	c.onlyGet()
 	c.SetHeader("Content-Disposition", fmt.Sprintf("attachment; filename=feature_export.%d.json", x.ID))
 	return route.Blob{ContentType: "application/json", Data: x.Data}, nil
 }

@@ -52,6 +52,17 @@ type usageCount struct {
 	Count int64 `json:"count"`
 }
 
+type eventCount struct {
+	Events int64 `json:"events"`
+}
+
+// usageNotification tells that a share of a plan's requests was used up.
+type usageNotification struct {
+	Organisation uint64   `json:"organisation_id"`
+	Percent      int64    `json:"percent_usage"`
+	NotifiedAt   fsm.Time `json:"notified_at"`
+}
+
 // usageDays are the days that are looked at when no period is named.
 const usageDays = 30
 
@@ -63,6 +74,11 @@ func usageRows() []route.Row {
 			Summary: "Count an organisation's SDK requests by day.", Permission: admin, Handler: read(usageData)},
 		{Method: "GET", Path: list + "total-count/", OperationID: "api_v1_organisations_usage_data_total_count_retrieve", Tag: "Organisations",
 			Summary: "Count an organisation's SDK requests of the last thirty days.", Auth: route.Admin, Permission: admin, Handler: read(usageTotal)},
+		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/usage/", OperationID: "api_v1_organisations_usage_retrieve", Tag: "Organisations",
+			Summary: "Use usage-data/total-count/.", Deprecated: true, Auth: route.Admin, Permission: admin, Handler: read(usageEvents)},
+		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/api-usage-notification/", Tag: "Organisations", Auth: route.Admin,
+			OperationID: "api_v1_organisations_api_usage_notification_list", Summary: "An empty list: there is no plan whose share could be used up.",
+			Permission: OrganisationMember(Path("organisation_pk")), Handler: read(usageNotifications)},
 		{Method: "GET", Path: "/api/v1/projects/{project_pk}/features/{id}/evaluation-data/", OperationID: "get_feature_evaluation_data", Tag: "Features",
 			Summary: "Count by day how often SDKs evaluated a feature in an environment.", Auth: route.Admin,
 			Permission: throttledUsage(ProjectPermission("VIEW_PROJECT", Path("project_pk")).Hidden().Feature(Path("id"))), Handler: read(evaluationData)},
@@ -80,6 +96,7 @@ func throttledUsage(p route.Permission) route.Permission {
 }
 
 func usageData(c *Ctx, in usageQuery) ([]usage, error) {
+	c.onlyGet()
 	days := usageDays
 	switch in.Period.Value {
 	case "90_day_period":
@@ -105,7 +122,17 @@ func usageData(c *Ctx, in usageQuery) ([]usage, error) {
 	return out, nil
 }
 
+func usageEvents(c *Ctx, in struct{}) (eventCount, error) {
+	total, err := usageTotal(c, in)
+	return eventCount{total.Count}, err
+}
+
+func usageNotifications(c *Ctx, _ struct{}) (route.Page[usageNotification], error) {
+	return paginate(c, nil, func(n usageNotification) usageNotification { return n })
+}
+
 func usageTotal(c *Ctx, _ struct{}) (out usageCount, err error) {
+	c.onlyGet()
 	c.eachRequestCount(usageQuery{}, usageDays, func(u *fsm.Usage) { out.Count += u.Count })
 	return out, nil
 }
