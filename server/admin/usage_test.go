@@ -91,8 +91,8 @@ func TestEvaluationData(t *testing.T) {
 }
 
 func TestUsageLabels(t *testing.T) {
-	require.Equal(t, "", fsm.UsageLabels("", "", "curl/8"))
-	require.Equal(t, "", fsm.UsageLabels(string(make([]byte, 101)), "\xff", ""))
+	require.Empty(t, fsm.UsageLabels("", "", "curl/8"))
+	require.Empty(t, fsm.UsageLabels(string(make([]byte, 101)), "\xff", ""))
 	l := readLabels(fsm.UsageLabels("a&b=c", "", "flagsmith-python-sdk/4.0"))
 	require.Equal(t, "a&b=c", *l.ApplicationName)
 	require.Nil(t, l.ApplicationVersion)
