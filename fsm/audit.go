@@ -4,12 +4,13 @@ import "github.com/google/uuid"
 
 // The related object types of audit rows that flagraft writes.
 const (
-	AuditFeature      = "FEATURE"
-	AuditFeatureState = "FEATURE_STATE"
-	AuditSegment      = "SEGMENT"
-	AuditEnvironment  = "ENVIRONMENT"
-	AuditEdgeIdentity = "EDGE_IDENTITY"
-	AuditHealth       = "FEATURE_HEALTH"
+	AuditFeature        = "FEATURE"
+	AuditFeatureState   = "FEATURE_STATE"
+	AuditSegment        = "SEGMENT"
+	AuditEnvironment    = "ENVIRONMENT"
+	AuditEdgeIdentity   = "EDGE_IDENTITY"
+	AuditFeatureVersion = "EF_VERSION" // named by its uuid
+	AuditHealth         = "FEATURE_HEALTH"
 )
 
 // AuditLog is one row of Flagsmith's audit log. The field-level changes are not

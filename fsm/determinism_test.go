@@ -223,6 +223,7 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(Segments), filler(AuditLogs), filler(IdempotencyKeys), filler(BackupSchedules), filler(DeletedProjects), filler(DeletedEnvironments),
 	filler(MetadataFields), filler(MetadataModelFields), filler(MetadataValues), filler(FeatureHealthProviders), filler(FeatureHealthEvents),
 	filler(CodeRepositories), filler(FeatureExports), filler(FeatureImports),
+	filler(FeatureVersions), filler(FeatureVersionStates),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

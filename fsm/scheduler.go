@@ -95,7 +95,9 @@ func (s *Scheduler) run(ctx context.Context) {
 // due finds on the newest state whether anything is due and only then writes.
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
-	for _, job := range []func(Reader, Time) func(*Tx){s.liveStates, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers} {
+	for _, job := range []func(Reader, Time) func(*Tx){
+		s.liveStates, s.liveVersions, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers,
+	} {
 		for range sweepTurns {
 			if job(s.fsm.State(), now) == nil {
 				break
@@ -136,6 +138,29 @@ func (s *Scheduler) liveStates(r Reader, now Time) func(*Tx) {
 				Log: "Flag state updated for feature: " + f.Name, Project: e.Project, Environment: fs.Environment,
 				RelatedObjectType: AuditFeatureState, RelatedObjectID: fs.ID, IsSystemEvent: true,
 			})
+		}
+	}
+}
+
+// liveVersions lets scheduled versions become live, in the order in which they
+// fell due. A turn takes as many as a log entry should hold, at least one.
+func (s *Scheduler) liveVersions(r Reader, now Time) func(*Tx) {
+	var due []FeatureVersion
+	for v := range featureVersionsScheduled.All(r) {
+		if v.LiveFrom > now || len(due) == sweepBatch {
+			break
+		}
+		due = append(due, v)
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	return func(tx *Tx) {
+		for _, v := range due {
+			tx.PublishVersion(v)
+			if tx.bytes > maxTurnBytes {
+				return
+			}
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 	fsm.FeatureStatesByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.FeatureSegmentsByEnvironment.DeleteAll(c.Tx, e.ID)
+	fsm.FeatureVersionsByEnvironment.DeleteAll(c.Tx, e.ID)
+	fsm.FeatureVersionStatesByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.EnvironmentAPIKeysByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.PermissionsByObject.DeleteAll(c.Tx, fsm.LevelEnvironment, e.ID)
 	fsm.UsagesByKey.DeleteAll(c.Tx, e.ID)

@@ -48,6 +48,9 @@ func cloneEnvironment(c *Ctx, in struct {
 	e = putNewEnvironment(c, e)
 	c.Audit(e.ID, fsm.AuditEnvironment, e.ID, "Environment updated: "+e.Name)
 	copyStates(c, source.ID, e.ID)
+	if e.UseV2FeatureVersioning {
+		startVersions(c, e)
+	}
 	c.copyMetadata(fsm.ContentEnvironment, source.ID, e.ID)
 	c.putMetadata(fsm.ContentEnvironment, e.ID, in.Metadata)
 	return clonedEnvironment{ID: e.ID, Name: e.Name, APIKey: e.APIKey, Project: e.Project}, nil
@@ -63,7 +66,7 @@ func copyStates(c *Ctx, from, to uint64) {
 		if len(states) == 0 {
 			continue // an override that was never given a state
 		}
-		segment.ID, segment.UUID, segment.Environment = 0, c.Tx.NewUUID(), to
+		segment.ID, segment.UUID, segment.Environment, segment.FeatureVersion = 0, c.Tx.NewUUID(), to, 0
 		segment = fsm.FeatureSegments.Put(c.Tx, segment)
 		for _, s := range states {
 			copyState(c, s, to, segment.ID)
@@ -76,7 +79,7 @@ func copyState(c *Ctx, s fsm.FeatureState, to, segment uint64) {
 	if s.LiveFrom > c.Now() {
 		return
 	}
-	s.ID, s.UUID, s.Environment, s.FeatureSegment, s.Seed = 0, c.Tx.NewUUID(), to, segment, 0
+	s.ID, s.UUID, s.Environment, s.FeatureSegment, s.Seed, s.FeatureVersion = 0, c.Tx.NewUUID(), to, segment, 0, 0
 	s.CreatedAt, s.UpdatedAt = c.Now(), c.Now()
 	s.Multivariate = slices.Clone(s.Multivariate)
 	for i := range s.Multivariate {

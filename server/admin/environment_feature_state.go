@@ -100,7 +100,7 @@ func environmentStates(c *Ctx, in environmentStateQuery) []fsm.FeatureState {
 
 func getEnvironmentState(c *Ctx, in environmentStateRef) (rawState, error) {
 	s, err := findEnvironmentState(c, in)
-	return renderRawState(s), err
+	return c.renderRawState(s), err
 }
 
 // findEnvironmentState gets a default or an identity override of the environment in the path.
@@ -114,7 +114,7 @@ func findEnvironmentState(c *Ctx, in environmentStateRef) (fsm.FeatureState, err
 
 func putEnvironmentState(c *Ctx, in environmentStateUpdate) (rawState, error) {
 	s, err := changeEnvironmentState(c, in)
-	return renderRawState(s), err
+	return c.renderRawState(s), err
 }
 
 func patchEnvironmentState(c *Ctx, in environmentStateUpdate) (shortState, error) {
@@ -192,7 +192,7 @@ func createEnvironmentState(c *Ctx, in environmentStateInput) (rawState, error) 
 		return rawState{}, err
 	}
 	s, err := createDefault(c, f, c.Environment.ID, in.apply)
-	return renderRawState(s), err
+	return c.renderRawState(s), err
 }
 
 // createDefault makes the missing default state of a feature in an environment, changed by apply.

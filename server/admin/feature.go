@@ -96,6 +96,8 @@ func deleteFeature(c *Ctx, _ featureRef) (route.Empty, error) {
 	}
 	fsm.FeatureStatesByFeature.DeleteAll(c.Tx, f.ID)
 	fsm.FeatureSegmentsByFeature.DeleteAll(c.Tx, f.ID)
+	fsm.FeatureVersionsByFeature.DeleteAll(c.Tx, f.ID)
+	fsm.FeatureVersionStatesByFeature.DeleteAll(c.Tx, f.ID)
 	for _, s := range fsm.SegmentsByProject.List(c, f.Project) {
 		if s.Feature == f.ID { // only for this feature
 			removeSegment(c, s)

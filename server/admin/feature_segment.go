@@ -164,6 +164,9 @@ func createFeatureSegment(c *Ctx, in featureSegmentInput) (featureSegment, error
 	return renderFeatureSegment(linkSegment(c, in.Feature.Value, in.Segment.Value, nil)), nil
 }
 
+// MsgOverridesLimit is the refusal of one segment override too many.
+const MsgOverridesLimit = "The environment has reached the maximum allowed segments overrides limit."
+
 // checkLink refuses a feature and a segment that cannot come together in c.Environment, and one too many; errs is what is wrong already.
 func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
 	if f := fsm.Features.Ref(c, feature); f == nil || f.Project != c.Project.ID {
@@ -177,7 +180,7 @@ func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
 		errs.Add("feature", "Can only create segment override(using this segment) for feature "+strconv.FormatUint(s.Feature, 10))
 	}
 	if errs.Empty() && fsm.FeatureSegmentsByEnvironment.Count(c, c.Environment.ID) >= c.Env.Options.MaxSegmentOverrides {
-		errs.Add("environment", "The environment has reached the maximum allowed segments overrides limit.")
+		errs.Add("environment", MsgOverridesLimit)
 	}
 	return errs.Err()
 }
@@ -187,26 +190,31 @@ func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
 func linkSegment(c *Ctx, feature, segment uint64, priority *int64) fsm.FeatureSegment {
 	fs := fsm.FeatureSegment{UUID: c.Tx.NewUUID(), Feature: feature, Segment: segment, Environment: c.Environment.ID}
 	others := byPriority(c, c.Environment.ID, feature)
-	switch {
-	case priority != nil:
-		fs.Priority = *priority
-		makeRoom(c, others, *priority)
-	case len(others) > 0:
-		fs.Priority = others[len(others)-1].Priority + 1
-	}
+	fs.Priority = placeLink(others, priority, c.putLink)
 	return fsm.FeatureSegments.Put(c.Tx, fs)
 }
 
-func makeRoom(c *Ctx, others []fsm.FeatureSegment, priority int64) {
-	if !slices.ContainsFunc(others, func(o fsm.FeatureSegment) bool { return o.Priority == priority }) {
-		return
+// putLink stores a feature segment that changed.
+func (c *Ctx) putLink(fs fsm.FeatureSegment) { fsm.FeatureSegments.Put(c.Tx, fs) }
+
+// placeLink finds the priority of a new feature segment beside others and stores those that make room for it.
+func placeLink(others []fsm.FeatureSegment, priority *int64, put func(fsm.FeatureSegment)) int64 {
+	if priority == nil {
+		last := int64(-1)
+		for _, o := range others {
+			last = max(last, o.Priority)
+		}
+		return last + 1
 	}
-	for _, o := range others {
-		if o.Priority >= priority {
-			o.Priority++
-			fsm.FeatureSegments.Put(c.Tx, o)
+	if slices.ContainsFunc(others, func(o fsm.FeatureSegment) bool { return o.Priority == *priority }) {
+		for _, o := range others {
+			if o.Priority >= *priority {
+				o.Priority++
+				put(o)
+			}
 		}
 	}
+	return *priority
 }
 
 // updateFeatureSegment can point the override at another segment; feature and environment stay.
@@ -280,11 +288,11 @@ func updatePriorities(c *Ctx, in prioritiesInput) ([]listedFeatureSegment, error
 		return mapped(chosen, c.renderListedFeatureSegment), nil
 	}
 	for i := range chosen {
-		moveTo(c, chosen[i].ID, wanted[chosen[i].ID])
+		moveLink(fsm.FeatureSegmentsByEnvironment.List(c, chosen[i].Environment, chosen[i].Feature), chosen[i].ID, wanted[chosen[i].ID], c.putLink)
 		chosen[i].Priority = wanted[chosen[i].ID]
 	}
 	f, _ := fsm.Features.Get(c, chosen[0].Feature)
-	c.Audit(chosen[0].Environment, fsm.AuditFeature, f.ID, "Segment overrides re-ordered for feature '"+f.Name+"'.")
+	auditOrder(c, chosen[0].Environment, f)
 	return mapped(chosen, c.renderListedFeatureSegment), nil
 }
 
@@ -311,11 +319,11 @@ func choosePriorities(c *Ctx, list []priorityInput) (map[uint64]int64, []fsm.Fea
 	return wanted, chosen, nil
 }
 
-// moveTo gives a feature segment a priority; those between its old place and the new one move by one.
-func moveTo(c *Ctx, id uint64, to int64) {
-	fs, _ := fsm.FeatureSegments.Get(c, id)
-	from := fs.Priority
-	for _, o := range fsm.FeatureSegmentsByEnvironment.List(c, fs.Environment, fs.Feature) {
+// moveLink gives one of the links a priority and stores what changed; those between its old place and the new one move by one.
+func moveLink(links []fsm.FeatureSegment, id uint64, to int64, put func(fsm.FeatureSegment)) {
+	i := slices.IndexFunc(links, func(o fsm.FeatureSegment) bool { return o.ID == id })
+	from := links[i].Priority
+	for _, o := range links {
 		switch {
 		case o.ID == id:
 			o.Priority = to
@@ -326,7 +334,7 @@ func moveTo(c *Ctx, id uint64, to int64) {
 		default:
 			continue
 		}
-		fsm.FeatureSegments.Put(c.Tx, o)
+		put(o)
 	}
 }
 

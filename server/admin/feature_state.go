@@ -124,7 +124,7 @@ func listFeatureStates(c *Ctx, in featureStateQuery) (route.Page[typedState], er
 		}
 	}
 	slices.SortFunc(states, func(a, b fsm.FeatureState) int { return cmp.Compare(a.ID, b.ID) })
-	return paginate(c, states, renderTypedState)
+	return paginate(c, states, c.renderTypedState)
 }
 
 func featureStateByUUID(c *Ctx, in struct {
@@ -135,7 +135,7 @@ func featureStateByUUID(c *Ctx, in struct {
 	if !ok || !c.loadEnvironment(s.Environment) || !c.HasProject(c.Project, "VIEW_PROJECT") {
 		return typedState{}, route.NotFound(fsm.FeatureStates.Name())
 	}
-	return renderTypedState(s), nil
+	return c.renderTypedState(s), nil
 }
 
 func updateFeatureState(c *Ctx, in featureStateUpdate) (typedState, error) {
@@ -153,7 +153,7 @@ func updateFeatureState(c *Ctx, in featureStateUpdate) (typedState, error) {
 	if err := in.apply(c, &after); err != nil {
 		return typedState{}, err
 	}
-	return renderTypedState(updateState(c, before, after)), nil
+	return c.renderTypedState(updateState(c, before, after)), nil
 }
 
 // apply changes a state as the input says.
@@ -184,7 +184,7 @@ func createFeatureState(c *Ctx, in featureStateCreate) (typedState, error) {
 	}
 	if s.Kind() == fsm.StateDefault {
 		s, err = createDefault(c, f, c.Environment.ID, in.apply)
-		return renderTypedState(s), err
+		return c.renderTypedState(s), err
 	}
 	if overridden(c, s) {
 		return typedState{}, route.BareArray(MsgStateExists)
@@ -193,7 +193,7 @@ func createFeatureState(c *Ctx, in featureStateCreate) (typedState, error) {
 	if err := in.apply(c, &s); err != nil {
 		return typedState{}, err
 	}
-	return renderTypedState(createOverride(c, s, base)), nil
+	return c.renderTypedState(createOverride(c, s, base)), nil
 }
 
 // startValue is the value that a new state of the feature has before one is set.

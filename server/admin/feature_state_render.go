@@ -79,24 +79,32 @@ type smallState struct {
 	Enabled     bool         `json:"enabled"`
 }
 
-func renderRawState(s fsm.FeatureState) rawState {
-	return rawState{ID: s.ID, Value: renderRaw(s.Value), stateBody: renderStateBody(s)}
+func (c *Ctx) renderRawState(s fsm.FeatureState) rawState {
+	return rawState{ID: s.ID, Value: renderRaw(s.Value), stateBody: c.renderStateBody(s)}
 }
 
-func renderTypedState(s fsm.FeatureState) typedState {
-	return typedState{ID: s.ID, Value: renderTyped(s.Value), stateBody: renderStateBody(s)}
+func (c *Ctx) renderTypedState(s fsm.FeatureState) typedState {
+	return typedState{ID: s.ID, Value: renderTyped(s.Value), stateBody: c.renderStateBody(s)}
 }
 
-func renderStateBody(s fsm.FeatureState) stateBody {
+func (c *Ctx) renderStateBody(s fsm.FeatureState) stateBody {
 	return stateBody{Shares: renderShares(s), UUID: s.UUID, Enabled: s.Enabled, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
 		LiveFrom: s.LiveFrom, Version: s.Version, Feature: s.Feature, Environment: s.Environment,
-		Identity: idOrNull(s.Identity), Segment: idOrNull(s.FeatureSegment)}
+		Identity: idOrNull(s.Identity), Segment: idOrNull(s.FeatureSegment), EFVersion: c.versionOf(s)}
+}
+
+// versionOf is the version that a state is of.
+func (c *Ctx) versionOf(s fsm.FeatureState) *uuid.UUID {
+	if v := fsm.FeatureVersions.Ref(c, s.FeatureVersion); v != nil {
+		return &v.UUID
+	}
+	return nil
 }
 
 func (c *Ctx) renderListedState(s fsm.FeatureState) listedState {
 	out := listedState{ID: s.ID, Value: renderRaw(s.Value), Shares: renderShares(s), UUID: s.UUID, Enabled: s.Enabled,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, LiveFrom: s.LiveFrom, Version: s.Version, Feature: s.Feature,
-		Environment: s.Environment, Segment: idOrNull(s.FeatureSegment)}
+		Environment: s.Environment, Segment: idOrNull(s.FeatureSegment), EFVersion: c.versionOf(s)}
 	if s.Identity != 0 {
 		out.Identity = &stateIdentity{s.Identity, identityName(c, s)}
 	}

@@ -82,6 +82,9 @@ func createDefaults(c *Ctx, f fsm.Feature) {
 		s := createDefaultState(c.Tx, c.Project, f, e.ID)
 		c.Tx.AuditOnly(fsm.AuditLog{Log: "New Flag / Remote Config created: " + f.Name, Project: f.Project, Environment: e.ID,
 			RelatedObjectType: fsm.AuditFeatureState, RelatedObjectID: s.ID})
+		if e.UseV2FeatureVersioning {
+			c.Tx.StartVersions(e.ID, f.ID)
+		}
 	}
 }
 

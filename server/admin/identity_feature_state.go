@@ -112,7 +112,7 @@ func createIdentityState(c *Ctx, in identityStateCreate) (rawState, error) {
 	if err := in.apply(c, &s); err != nil {
 		return rawState{}, err
 	}
-	return renderRawState(createOverride(c, s, base)), nil
+	return c.renderRawState(createOverride(c, s, base)), nil
 }
 
 // holdIdentity keeps the write out of a turn in which the identity is deleted: its override would outlive it.
@@ -122,7 +122,7 @@ func (c *Ctx) holdIdentity(id uint64) {
 
 func getIdentityState(c *Ctx, in identityStateRef) (rawState, error) {
 	s, err := findIdentityState(c, in)
-	return renderRawState(s), err
+	return c.renderRawState(s), err
 }
 
 func findIdentityState(c *Ctx, in identityStateRef) (s fsm.FeatureState, err error) {
@@ -139,7 +139,7 @@ func findIdentityState(c *Ctx, in identityStateRef) (s fsm.FeatureState, err err
 
 func putIdentityState(c *Ctx, in identityStateUpdate) (rawState, error) {
 	s, err := changeIdentityState(c, in)
-	return renderRawState(s), err
+	return c.renderRawState(s), err
 }
 
 func patchIdentityState(c *Ctx, in identityStateUpdate) (shortState, error) {

@@ -218,8 +218,28 @@ func addOption(c *Ctx, o fsm.MultivariateOption) fsm.MultivariateOption {
 			fsm.FeatureStates.Put(c.Tx, s)
 		}
 	}
+	shareInVersions(c, o)
 	c.Audit(0, fsm.AuditFeature, o.Feature, "Multivariate option added to feature '"+c.Feature.Name+"'.")
 	return o
+}
+
+// shareInVersions gives a new option its default share in versions that are not served; none where their shares leave no room.
+func shareInVersions(c *Ctx, o fsm.MultivariateOption) {
+	for _, s := range fsm.FeatureVersionStatesByFeature.List(c, o.Feature) {
+		if s.State.Kind() != fsm.StateDefault {
+			continue
+		}
+		share := defaultShare(c.Tx, o)
+		total := share.Percentage
+		for _, v := range s.State.Multivariate {
+			total += v.Percentage
+		}
+		if total > 100 {
+			share.Percentage = 0
+		}
+		s.State.Multivariate = append(slices.Clip(s.State.Multivariate), share)
+		fsm.FeatureVersionStates.Put(c.Tx, s)
+	}
 }
 
 // replaceOption stores a changed option. The reference books nothing, but what clients get has changed.
@@ -237,6 +257,12 @@ func removeOption(c *Ctx, o fsm.MultivariateOption) {
 		if slices.ContainsFunc(s.Multivariate, gone) {
 			s.Multivariate = slices.DeleteFunc(slices.Clone(s.Multivariate), gone)
 			fsm.FeatureStates.Put(c.Tx, s)
+		}
+	}
+	for _, s := range fsm.FeatureVersionStatesByFeature.List(c, o.Feature) {
+		if slices.ContainsFunc(s.State.Multivariate, gone) {
+			s.State.Multivariate = slices.DeleteFunc(slices.Clone(s.State.Multivariate), gone)
+			fsm.FeatureVersionStates.Put(c.Tx, s)
 		}
 	}
 	fsm.MultivariateOptions.Delete(c.Tx, o.ID)

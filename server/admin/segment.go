@@ -210,6 +210,7 @@ func deleteSegment(c *Ctx, in segmentRef) (route.Empty, error) {
 // removeSegment deletes a segment that nothing is overridden for any more.
 func removeSegment(c *Ctx, s fsm.Segment) {
 	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentSegment, s.ID)
+	fsm.FeatureVersionStatesBySegment.DeleteAll(c.Tx, s.ID)
 	fsm.Segments.Delete(c.Tx, s.ID)
 	c.Audit(0, fsm.AuditSegment, s.ID, "Segment deleted: "+s.Name)
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// segmentOverride is a segment override as the operation that makes all of it at once answers.
+// segmentOverride is a segment override as the operation that makes all of it at once answers, and a state of a version.
 type segmentOverride struct {
-	ID          uint64            `json:"id"`
-	Feature     uint64            `json:"feature"`
-	Enabled     bool              `json:"enabled"`
-	Value       typedValue        `json:"feature_state_value"`
-	Segment     overridingSegment `json:"feature_segment"`
-	DeletedAt   *fsm.Time         `json:"deleted_at"`
-	UUID        uuid.UUID         `json:"uuid"`
-	CreatedAt   fsm.Time          `json:"created_at"`
-	UpdatedAt   fsm.Time          `json:"updated_at"`
-	LiveFrom    fsm.Time          `json:"live_from"`
-	Environment uint64            `json:"environment"`
-	Identity    *uint64           `json:"identity"`
-	Change      *uint64           `json:"change_request"`
-	Shares      []share           `json:"multivariate_feature_state_values"`
+	ID          uint64             `json:"id"`
+	Feature     uint64             `json:"feature"`
+	Enabled     bool               `json:"enabled"`
+	Value       typedValue         `json:"feature_state_value"`
+	Segment     *overridingSegment `json:"feature_segment"` // null: the default, in a version
+	DeletedAt   *fsm.Time          `json:"deleted_at"`
+	UUID        uuid.UUID          `json:"uuid"`
+	CreatedAt   fsm.Time           `json:"created_at"`
+	UpdatedAt   fsm.Time           `json:"updated_at"`
+	LiveFrom    fsm.Time           `json:"live_from"`
+	Environment uint64             `json:"environment"`
+	Identity    *uint64            `json:"identity"`
+	Change      *uint64            `json:"change_request"`
+	Shares      []share            `json:"multivariate_feature_state_values"`
 }
 
 type overridingSegment struct {
@@ -77,7 +77,10 @@ func createSegmentOverride(c *Ctx, in segmentOverrideInput) (segmentOverride, er
 }
 
 func renderSegmentOverride(s fsm.FeatureState, fs fsm.FeatureSegment) segmentOverride {
-	return segmentOverride{ID: s.ID, Feature: s.Feature, Enabled: s.Enabled, Value: renderTyped(s.Value),
-		Segment: overridingSegment{fs.ID, fs.Segment, fs.Priority, fs.UUID}, UUID: s.UUID, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-		LiveFrom: s.LiveFrom, Environment: s.Environment, Shares: renderShares(s)}
+	out := segmentOverride{ID: s.ID, Feature: s.Feature, Enabled: s.Enabled, Value: renderTyped(s.Value),
+		UUID: s.UUID, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, LiveFrom: s.LiveFrom, Environment: s.Environment, Shares: renderShares(s)}
+	if fs.ID != 0 {
+		out.Segment = &overridingSegment{fs.ID, fs.Segment, fs.Priority, fs.UUID}
+	}
+	return out
 }
