@@ -111,7 +111,8 @@ func StatesOf(r Reader, v FeatureVersion) []FeatureVersionState {
 
 func sorted(states []FeatureVersionState) []FeatureVersionState {
 	slices.SortFunc(states, func(a, b FeatureVersionState) int {
-		return cmp.Or(cmp.Compare(a.State.Kind(), b.State.Kind()), cmp.Compare(a.Link.Priority, b.Link.Priority), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.State.Kind(), b.State.Kind()), cmp.Compare(a.Link.Priority, b.Link.Priority),
+			cmp.Compare(a.Link.Segment, b.Link.Segment), cmp.Compare(a.ID, b.ID))
 	})
 	return states
 }

@@ -5,6 +5,9 @@ import "context"
 // CompileView is compileView for external tests.
 var CompileView = compileView
 
+// RunDue makes one round of a Scheduler.
+func RunDue(ctx context.Context, s *Scheduler) error { return s.due(ctx) }
+
 // Refresh runs what an untouched environment's actor does now and then.
 func (l *Live) Refresh() { l.refresh() }
 

@@ -284,3 +284,87 @@ func TestScheduledStateBecomesLive(t *testing.T) {
 	require.NoError(t, s.due(t.Context()))
 	require.Equal(t, seq, p.fsm.State().Seq, "once")
 }
+
+func TestScheduledVersionsBecomeLive(t *testing.T) {
+	w, p := newTestWriter(t)
+	_, err := w.Write(t.Context(), Author{}, putTag("born"))
+	require.NoError(t, err)
+	_, _, err = p.Propose(t.Context(), NewLevelEntry(FormatLevel, time.Now()))
+	require.NoError(t, err)
+	now := time.Now()
+	s := NewScheduler(p.fsm, w, func() time.Time { return now }, DefaultRetention(), slog.New(slog.DiscardHandler))
+	defer s.Stop()
+	w.clock = func() time.Time { return now }
+	var e Environment
+	var f Feature
+	var hour, day FeatureVersion
+	_, err = w.Write(t.Context(), Author{User: 1}, func(tx *Tx) error {
+		project := Projects.Put(tx, Project{Name: "p"})
+		e = Environments.Put(tx, Environment{Name: "e", APIKey: "k", Project: project.ID, UseV2FeatureVersioning: true})
+		f = Features.Put(tx, Feature{Name: "f", Project: project.ID})
+		FeatureStates.Put(tx, FeatureState{Feature: f.ID, Environment: e.ID, UpdatedAt: tx.Now(), LiveFrom: tx.Now()})
+		tx.StartVersions(e.ID, f.ID)
+		schedule := func(after time.Duration) FeatureVersion {
+			v := tx.DraftVersion(FeatureVersion{Environment: e.ID, Feature: f.ID})
+			v.LiveFrom = tx.Now().Add(after)
+			return tx.PublishVersion(v)
+		}
+		day, hour = schedule(24*time.Hour), schedule(time.Hour)
+		return nil
+	})
+	require.NoError(t, err)
+	serving := func() FeatureVersion {
+		v, ok := ServingVersion(p.fsm.State(), e.ID, f.ID)
+		require.True(t, ok)
+		return v
+	}
+	first, seq := serving(), p.fsm.State().Seq
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, seq, p.fsm.State().Seq, "not due yet")
+	require.Equal(t, []VersionPhase{VersionScheduled, VersionScheduled}, []VersionPhase{hour.Phase, day.Phase})
+
+	now = now.Add(2 * time.Hour)
+	before, _ := Environments.Get(p.fsm.State(), e.ID)
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, hour.ID, serving().ID)
+	old, _ := FeatureVersions.Get(p.fsm.State(), first.ID)
+	require.Equal(t, VersionPast, old.Phase)
+	state, ok := FeatureStatesByEnvironment.First(p.fsm.State(), e.ID, StateDefault, f.ID)
+	require.True(t, ok)
+	require.Equal(t, hour.ID, state.FeatureVersion)
+	after, _ := Environments.Get(p.fsm.State(), e.ID)
+	require.Greater(t, after.UpdatedAt, before.UpdatedAt)
+	var rows []AuditLog
+	for a := range AuditLogs.All(p.fsm.State()) {
+		rows = append(rows, a)
+	}
+	require.Len(t, rows, 1)
+	require.Equal(t, "New version published for feature: f", rows[0].Log)
+	require.Equal(t, hour.UUID, rows[0].RelatedObjectUUID)
+	require.True(t, rows[0].IsSystemEvent)
+	seq = p.fsm.State().Seq
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, seq, p.fsm.State().Seq, "once")
+
+	// Of several that fell due the latest is served; one that comes too late is past at once.
+	now = now.Add(30 * 24 * time.Hour)
+	_, err = w.Write(t.Context(), Author{User: 1}, func(tx *Tx) error {
+		v := tx.DraftVersion(FeatureVersion{Environment: e.ID, Feature: f.ID})
+		tx.PublishVersion(v) // as of no time: older than any
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, hour.ID, serving().ID)
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, day.ID, serving().ID)
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error { tx.EndVersions(e.ID); return nil })
+	require.NoError(t, err)
+	for range FeatureVersions.All(p.fsm.State()) {
+		t.Fatal("a version stayed")
+	}
+	for range FeatureVersionStates.All(p.fsm.State()) {
+		t.Fatal("a state of a version stayed")
+	}
+	state, _ = FeatureStatesByEnvironment.First(p.fsm.State(), e.ID, StateDefault, f.ID)
+	require.Zero(t, state.FeatureVersion)
+}

@@ -176,6 +176,7 @@ func (f featureScope) render(row fsm.Feature) feature {
 	if f.environment == 0 {
 		return out
 	}
+	out.LastModifiedAnywhere, out.LastModifiedInThis = f.lastModified(row)
 	out.EnvironmentState = renderSmallState(f.defaultState(row.ID))
 	out.SegmentState = renderSmallState(f.segments[row.ID])
 	out.SegmentOverrides = f.overridingSegments(row.ID)
@@ -183,6 +184,25 @@ func (f featureScope) render(row fsm.Feature) feature {
 		out.IdentityOverrides = &n
 	}
 	return out
+}
+
+// lastModified tells when the versions that are served became live: the newest one, and that of the environment of the scope.
+func (f featureScope) lastModified(row fsm.Feature) (anywhere, here *string) {
+	newest := fsm.Time(0)
+	for e := range fsm.EnvironmentsByProject.Refs(f.c, row.Project) {
+		v, ok := fsm.ServingVersion(f.c, e.ID, row.ID)
+		if !ok {
+			continue
+		}
+		text := v.LiveFrom.Std().Format("2006-01-02T15:04:05.000000+00:00")
+		if v.LiveFrom >= newest {
+			newest, anywhere = v.LiveFrom, &text
+		}
+		if e.ID == f.environment {
+			here = &text
+		}
+	}
+	return anywhere, here
 }
 
 // overridingSegments counts the segments that override the feature in the environment of the scope; one may do so twice.

@@ -80,12 +80,12 @@ func featureVersionRows() []route.Row {
 // path is loaded too.
 func versionPermission(key string, refusal error) route.Permission {
 	environment := EnvironmentPermission(key, PathID("environment_pk")).Refusing(refusal)
-	return All(environment, Custom("VIEW_ENVIRONMENT and VIEW_PROJECT", func(c *Ctx) error {
+	return All(environment.Feature(Path("feature_pk")), Custom("environment VIEW_ENVIRONMENT and project VIEW_PROJECT", func(c *Ctx) error {
 		if !c.HasEnvironment(c.Environment, "VIEW_ENVIRONMENT") || !c.HasProject(c.Project, "VIEW_PROJECT") {
 			return refusal
 		}
 		return nil
-	}), environment.Feature(Path("feature_pk")))
+	}))
 }
 
 func mayViewVersion(c *Ctx) error {
@@ -105,7 +105,7 @@ func mayViewVersion(c *Ctx) error {
 
 func listFeatureVersions(c *Ctx, in struct {
 	IsLive route.Optional[bool] `query:"is_live"`
-}) (route.Page[featureVersion], error) {
+}) (route.SizedPage[featureVersion], error) {
 	rows := fsm.FeatureVersionsByEnvironment.List(c, c.Environment.ID, c.Feature.ID)
 	if in.IsLive.Set {
 		rows = slices.DeleteFunc(rows, func(v fsm.FeatureVersion) bool { return v.Live() != in.IsLive.Value })

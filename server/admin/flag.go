@@ -69,7 +69,7 @@ func flagRows() []route.Row {
 	return []route.Row{
 		{Method: "GET", Path: detail, OperationID: "api___future___environments_features_retrieve", Tag: "Experimental flag API", Auth: route.Admin,
 			Summary:    "Show what a flag does in an environment.",
-			Permission: flagPermission("any permission on its states", nil), Handler: read(getFlag)},
+			Permission: flagPermission("VIEW_ENVIRONMENT, UPDATE_FEATURE_STATE or MANAGE_SEGMENT_OVERRIDES", nil), Handler: read(getFlag)},
 		{Method: "PUT", Path: detail, OperationID: "api___future___environments_features_update", Tag: "Experimental flag API", Auth: route.Admin,
 			Summary:    "Replace the default or the overrides: what is left out of them is as if they were new, and overrides that are not listed go.",
 			Permission: update, Kind: route.Write, Handler: write(putFlag)},

@@ -191,6 +191,11 @@ func (m *importer) environment(e *Environment, id uint64) (ImportedEnvironment, 
 			Environment: id, Priority: o.Priority})
 		m.state(&o.State, fsm.FeatureState{Environment: id, FeatureSegment: g.ID})
 	}
+	if e.UseV2FeatureVersioning {
+		for _, f := range fsm.FeaturesByProject.List(m.tx, m.project) {
+			m.tx.StartVersions(id, f.ID)
+		}
+	}
 	store := m.tx.Identities().Environment(id)
 	for i := range e.Identities {
 		identity := &e.Identities[i]
