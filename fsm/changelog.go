@@ -40,6 +40,8 @@ var unlogged = map[uint8]bool{
 	Usages.def.number:          true,
 	FeatureExports.def.number:  true, // as long as all the values in it, which are there already
 	nodeSequences.def.number:   true,
+	SecondFactors.def.number:   true,
+	OneTimeTokens.def.number:   true,
 }
 
 // Model names the table of the change as Flagsmith does ("Feature").

@@ -218,6 +218,7 @@ func randomWrite(tx *Tx, r *rand.Rand, i int) error {
 // fillers put a random row into each table that transactions write.
 var fillers = []func(*Tx, *rand.Rand){
 	filler(Organisations), filler(Memberships), filler(MasterAPIKeys), filler(Users), filler(Tokens), filler(Groups),
+	filler(SecondFactors), filler(OneTimeTokens),
 	filler(GroupMembers), filler(Permissions), filler(Projects), filler(Environments), filler(EnvironmentAPIKeys),
 	filler(Tags), filler(Features), filler(MultivariateOptions), filler(FeatureStates), filler(FeatureSegments),
 	filler(Segments), filler(AuditLogs), filler(IdempotencyKeys), filler(BackupSchedules), filler(DeletedProjects), filler(DeletedEnvironments),

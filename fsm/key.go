@@ -38,6 +38,8 @@ func keyOf(parts ...any) Key {
 			k = k.UUID(v)
 		case Level:
 			k = k.Byte(byte(v))
+		case Purpose:
+			k = k.Byte(byte(v))
 		case Time:
 			k = k.Uint(uint64(v))
 		case ContentType:

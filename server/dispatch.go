@@ -120,6 +120,9 @@ func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
 			return route.ErrorResponse(err)
 		}
 	}
+	if err := s.api.CountRequest(ctx, m, req); err != nil {
+		return route.ErrorResponse(err)
+	}
 	switch m.Row.Kind {
 	case route.Write:
 		return s.write(ctx, req)

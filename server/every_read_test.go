@@ -18,8 +18,8 @@ import (
 	"github.com/flagraft/flagraft/server/settings"
 )
 
-// unread are the read rows that need what cannot be made here: a second factor, a project to migrate; and one whose refusal is the answer.
-var unread = map[string]bool{"/api/v1/auth/login/code/": true, "/api/v1/projects/{id}/migrate-to-edge/": true}
+// unread are the read rows that need what cannot be made here: a project to migrate.
+var unread = map[string]bool{"/api/v1/projects/{id}/migrate-to-edge/": true}
 
 // query is one read of the script.
 type query struct {
@@ -79,7 +79,7 @@ func (s *script) query(line string) *query {
 	line, q.body, _ = strings.Cut(line, " | ")
 	f := strings.Fields(line)
 	switch f[0] {
-	case "204", "404":
+	case "204", "400", "404":
 		q.status, f = int(s.number(f[0])), f[1:]
 	case "sdk":
 		q.header, q.value, f = "X-Environment-Key", s.kept["env"], f[1:]

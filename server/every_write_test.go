@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pquerna/otp/totp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/credential"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/servertest"
 	"github.com/flagraft/flagraft/server/settings"
@@ -41,7 +44,7 @@ type step struct {
 // TestEveryWrite does every write of the table on a cluster of three, each through another node: what was written is there to be read, and a
 // repetition with the same Idempotency-Key, on any node and after a change of leader, gets the first answer and writes nothing.
 func TestEveryWrite(t *testing.T) {
-	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.LoginPerMinute = 0 })
+	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.LoginPerMinute, st.EmailActivation = 0, true })
 	s := &script{T: t, nodes: nodes, kept: map[string]string{}, admin: nodes[0].Token(t)}
 	raw, err := os.ReadFile("testdata/writes.txt")
 	require.NoError(t, err)
@@ -95,6 +98,16 @@ func (s *script) line(n int, line string) {
 		for e := range fsm.FeatureHealthEventsByProject.All(s.nodes[0].State(), s.number(f[1])) {
 			s.kept["health"] = fmt.Sprint(e.ID)
 		}
+	case "proof": // a one-time token as a mail would hold it
+		s.kept["uid"], s.kept["proof"] = base64.RawURLEncoding.EncodeToString([]byte(f[1])), strings.Repeat(f[2], 40)
+		s.write(func(tx *fsm.Tx) {
+			fsm.OneTimeTokens.Put(tx, fsm.OneTimeToken{User: s.number(f[1]), Purpose: fsm.Purpose(s.number(f[2])),
+				Hash: credential.HashMasterKey(s.kept["proof"]), Expires: tx.Now().Add(time.Hour)})
+		})
+	case "code": // of the authenticator with that secret
+		code, err := totp.GenerateCode(f[1], time.Now())
+		require.NoError(s, err)
+		s.kept["code"] = code
 	case "login":
 		body := map[string]string{"email": f[1], "password": f[2]}
 		s.kept[f[3]] = s.nodes[0].Client(s.T).Object("POST", "/api/v1/auth/login/", body, 200)["key"].(string)

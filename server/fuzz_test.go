@@ -86,7 +86,7 @@ func newInProcess(f *testing.F) *inProcess {
 	s.fsm, s.views, s.leader, s.reader.fsm, s.reader.reads = n.FSM, n.Views, l, n.FSM, l
 	s.atLevel = func(uint8) error { return nil }
 	s.api = &admin.API{FSM: n.FSM, Writer: n.Writer, Env: &admin.Env{Log: log, Clock: time.Now, Options: st.Options(), Version: "test",
-		Passwords: credential.NewPasswords(1), Throttle: admin.NewThrottle(time.Now), Views: n.Views, Identities: n.Identities, Document: l.document,
+		Passwords: credential.NewPasswords(1), Throttle: admin.NewThrottle(time.Now), Lockout: admin.NewLockout(time.Now), Views: n.Views, Identities: n.Identities, Document: l.document,
 		Mailer: noMail{}, SiteURL: "http://site"}}
 	p := &inProcess{Server: s, end: t.close, node: n, token: "token"}
 	n.Write(t, func(tx *fsm.Tx) error {

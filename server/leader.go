@@ -88,14 +88,19 @@ func (n *Node) newIdentities() int {
 	if limit == 0 {
 		return 0
 	}
+	ready := n.readyNodes()
+	return (limit + ready - 1) / ready
+}
+
+// readyNodes is how many nodes share the requests, this one at least.
+func (n *Node) readyNodes() int {
 	ready := 0
 	for _, m := range n.cluster.Members() {
 		if m.Ready {
 			ready++
 		}
 	}
-	ready = max(ready, 1)
-	return (limit + ready - 1) / ready
+	return max(ready, 1)
 }
 
 // sendUsage carries an entry of usage counters to the leader.

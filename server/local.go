@@ -69,7 +69,7 @@ type selfHosted struct {
 }
 
 func (n *Node) version(*route.Call, struct{}) (versionInfo, error) {
-	v := versionInfo{CommitSHA: n.build.Commit, ImageTag: CompatVersion,
+	v := versionInfo{CommitSHA: n.build.Commit, ImageTag: CompatVersion, HasEmail: n.settings.SMTPAddr != "",
 		PackageVersions: map[string]string{".": CompatVersion, "flagraft": n.build.Version}}
 	if n.fsm.State().Born() {
 		for u := range fsm.Users.Refs(n.fsm.State()) {

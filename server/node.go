@@ -179,8 +179,9 @@ func (n *Node) assemble() error {
 func (n *Node) adminEnv() *admin.Env {
 	return &admin.Env{
 		Log: n.log, Clock: n.Clock, Options: n.settings.Options(), Version: n.build.Version,
-		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock),
-		Views: n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(),
+		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock), Lockout: admin.NewLockout(n.Clock),
+		ReadyNodes: n.readyNodes,
+		Views:      n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(),
 	}
 }
 

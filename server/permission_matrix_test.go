@@ -64,7 +64,7 @@ type matrix struct {
 }
 
 func newMatrix(t *testing.T) *matrix {
-	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute, st.UsagePerMinute = 0, 0 })
+	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute, st.UsagePerMinute, st.EmailActivation = 0, 0, true })
 	m := &matrix{node: n, catalogue: map[fsm.Level][]string{}, refused: map[string]bool{}, userOnly: map[string]bool{}}
 	m.script = &script{T: t, nodes: []*servertest.Node{n}, kept: map[string]string{}, admin: n.Token(t)}
 	for name, level := range levels {
@@ -76,21 +76,26 @@ func newMatrix(t *testing.T) *matrix {
 	user := func(name string) (uint64, string) {
 		a := n.Client(t).Object("POST", "/api/v1/auth/users/", map[string]any{"email": name + "@example.com", "password": "Sesame-open-2!", "first_name": name, "last_name": "x"}, 201)
 		id := m.number(fmt.Sprint(a["id"]))
+		m.activate(id, true)
 		return id, a["key"].(string)
 	}
 	var id uint64
 	id, m.inactive = user("inactive")
-	m.write(func(tx *fsm.Tx) {
-		u, _ := fsm.Users.Get(tx, id)
-		u.IsActive = false
-		fsm.Users.Put(tx, u)
-	})
+	m.activate(id, false)
 	_, m.stranger = user("stranger")
 	c := n.Client(t).With("Authorization", "Token "+m.stranger)
 	org := c.Object("POST", "/api/v1/organisations/", map[string]any{"name": "Elsewhere"}, 201)["id"]
 	m.strange = c.Object("POST", fmt.Sprintf("/api/v1/organisations/%v/master-api-keys/", org), map[string]any{"name": "k", "is_admin": true}, 201)["key"].(string)
 	m.soloID, m.solo = user("solo")
 	return m
+}
+
+func (m *matrix) activate(user uint64, active bool) {
+	m.write(func(tx *fsm.Tx) {
+		u, _ := fsm.Users.Get(tx, user)
+		u.IsActive = active
+		fsm.Users.Put(tx, u)
+	})
 }
 
 // grant gives solo the rights that allowed says, on everything there is outside the stranger's organisation.
@@ -248,14 +253,19 @@ var byUsersOnly = []string{
 // openRows are the rows for whom an account or a key is enough: what they answer is about the caller.
 var openRows = []string{
 	"api_v1_audit_list",
+	"api_v1_auth_activate_confirm_create",
+	"api_v1_auth_activate_create",
+	"api_v1_auth_deactivate_create",
 	"api_v1_auth_logout_create",
 	"api_v1_auth_mfa_user_active_methods_retrieve",
 	"api_v1_auth_token_destroy",
 	"api_v1_auth_users_list",
 	"api_v1_auth_users_me_destroy",
+	"api_v1_auth_users_me_onboarding_partial_update",
 	"api_v1_auth_users_me_partial_update",
 	"api_v1_auth_users_me_retrieve",
 	"api_v1_auth_users_me_update",
+	"api_v1_auth_users_set_email_create",
 	"api_v1_auth_users_set_password_create",
 	"api_v1_environments_permissions_list",
 	"api_v1_metadata_fields_list",

@@ -38,7 +38,7 @@ func newHarness(t *testing.T) *harness {
 	require.NoError(t, err)
 	h := &harness{T: t, node: fsmtest.New(t), table: table}
 	h.api = &API{FSM: h.node.FSM, Writer: h.node.Writer, Env: &Env{
-		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: DefaultOptions(), Throttle: NewThrottle(time.Now), Version: "test",
+		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: DefaultOptions(), Throttle: NewThrottle(time.Now), Lockout: NewLockout(time.Now), Version: "test",
 		Passwords: plainPasswords{}, Views: h.node.Views, Identities: h.node.Identities, Mailer: h, SiteURL: "https://site.example/",
 	}}
 	h.node.Write(t, h.found)
@@ -171,6 +171,13 @@ func (r reply) must(status int) reply {
 func (r reply) is(want string) reply {
 	r.Helper()
 	require.JSONEq(r, want, r.Raw)
+	return r
+}
+
+// body demands a body, byte by byte.
+func (r reply) body(want string) reply {
+	r.Helper()
+	require.Equal(r, want, r.Raw)
 	return r
 }
 

@@ -47,6 +47,10 @@ type Env struct {
 	Passwords Passwords
 	// Throttle counts requests on this node.
 	Throttle *Throttle
+	// Lockout counts failed sign-ins on this node.
+	Lockout *Lockout
+	// ReadyNodes is how many nodes share the requests; nil: one.
+	ReadyNodes func() int
 	// Version is the binary's.
 	Version string
 	// Views are this node's compiled environments, for the operations that evaluate.
@@ -83,10 +87,14 @@ type Options struct {
 	RestrictOrganisationCreateToSuperusers bool
 	// DisableInviteLinks as named.
 	DisableInviteLinks bool
-	// LoginPerMinute is the limit of sign-ins per client address.
+	// EmailActivation makes new accounts wait for a mail to be answered.
+	EmailActivation bool
+	// LoginPerMinute is the limit of sign-ins, and of mails asked for, per client address.
 	LoginPerMinute int
 	// UsagePerMinute is the limit of requests for usage counts per caller.
 	UsagePerMinute int
+	// AdminPerMinute is the limit of requests per account or organisation key; 0: none.
+	AdminPerMinute int
 	// AllowPrivateWebhooks lets webhooks point at loopback and private addresses.
 	AllowPrivateWebhooks bool
 	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.

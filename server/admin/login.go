@@ -1,43 +1,58 @@
 package admin
 
 import (
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/credential"
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// An account is closed for a while after so many wrong passwords (FACTS §4).
 const (
-	maxFailedLogins = 10
-	lockTime        = 15 * time.Minute
+	msgLogin = "Unable to log in with provided credentials."
+	// codesPerMinute is the limit of second steps per client address.
+	codesPerMinute = 5
 )
-
-const msgLogin = "Unable to log in with provided credentials."
 
 type loginInput struct {
 	Password route.Optional[string] `json:"password"`
 	Email    route.Optional[string] `json:"email"`
 
-	right bool   // the password fits
-	hash  string // what it was checked against
+	hash string // what the password was checked against
+	lock bool   // it was wrong once too often
 }
 
-// loginAnswer holds the token, or the refusal: a wrong password is written down, so it cannot be an error, which would undo the write.
+// loginAnswer holds the token, what the second step needs, or the refusal that closes the account: that is written down, so it cannot be an
+// error, which would undo the write.
 type loginAnswer struct {
 	Key            string   `json:"key,omitempty"`
+	EphemeralToken string   `json:"ephemeral_token,omitempty"`
+	Method         string   `json:"method,omitempty"`
 	NonFieldErrors []string `json:"non_field_errors,omitempty"`
+}
+
+type codeInput struct {
+	EphemeralToken string `json:"ephemeral_token" v:"required,max=200"`
+	Code           string `json:"code" v:"required,max=20"`
+
+	lock bool // it was wrong once too often
+}
+
+// codeAnswer is loginAnswer's sibling for the second step.
+type codeAnswer struct {
+	Key   string `json:"key,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 func loginRows() []route.Row {
 	return []route.Row{
 		{Method: "POST", Path: "/api/v1/auth/login/", OperationID: "api_v1_auth_login_create", Tag: "Authentication",
-			Summary:    "Get the account's token.",
+			Summary:    "Get the account's token, or with two factors what the second step needs.",
 			Permission: Custom("few sign-ins", loginThrottle), Kind: route.Write, Handler: write(login).before(checkPassword)},
 		{Method: "POST", Path: "/api/v1/auth/login/code/", OperationID: "api_v1_auth_login_code_create", Tag: "Authentication",
-			Summary: "The second step of a sign-in with two factors.", Handler: read(loginCode)},
+			Summary:    "The second step of a sign-in with two factors: a code of the app, or a backup code.",
+			Permission: Custom("few sign-ins", codeThrottle), Kind: route.Write, Handler: write(loginCode).before(checkCode)},
 		{Method: "POST", Path: "/api/v1/auth/logout/", OperationID: "api_v1_auth_logout_create", Tag: "Authentication", Auth: route.User,
 			Kind: route.Write, Status: 204, Handler: write(logout)},
 		{Method: "DELETE", Path: "/api/v1/auth/token/", OperationID: "api_v1_auth_token_destroy", Tag: "Authentication", Auth: route.User,
@@ -45,71 +60,126 @@ func loginRows() []route.Row {
 	}
 }
 
-// loginThrottle counts every sign-in once, malformed ones included: not again inside the transaction.
+// loginThrottle counts every sign-in, malformed ones included.
 func loginThrottle(c *Ctx) error {
-	if c.Tx != nil {
-		return nil
-	}
-	return c.Env.Throttle.Allow("login:"+c.Request.Remote, c.Env.Options.LoginPerMinute)
+	return c.Limit("login:"+c.Request.Remote, c.Env.Options.LoginPerMinute)
 }
 
-func (in *loginInput) user(c *Ctx) (fsm.User, bool) {
-	return fsm.UsersByEmail.First(c, strings.ToLower(in.Email.Value))
+func codeThrottle(c *Ctx) error { return c.Limit("code:"+c.Request.Remote, codesPerMinute) }
+
+func (in *loginInput) user(c *Ctx) fsm.User {
+	u, _ := fsm.UsersByEmail.First(c, strings.ToLower(in.Email.Value))
+	return u
 }
 
-// checkPassword takes as long for an unknown account as for a known one.
-func checkPassword(c *Ctx, in *loginInput) (err error) {
+// checkPassword takes as long for an unknown account as for a known one: neither gets to a transaction.
+func checkPassword(c *Ctx, in *loginInput) error {
 	if !in.Email.Set || !in.Password.Set {
 		return route.NonField(msgLogin)
 	}
-	u, _ := in.user(c)
+	u := in.user(c)
 	in.hash = u.PasswordHash
-	in.right, err = c.Env.Passwords.Verify(c.Context, in.hash, in.Password.Value)
-	return err
+	right, err := c.Env.Passwords.Verify(c.Context, in.hash, in.Password.Value)
+	switch {
+	case err != nil:
+		return err
+	case !c.maySignIn(u):
+		return route.NonField(msgLogin)
+	case !right:
+		if in.lock = c.Env.Lockout.Failed(u.ID); !in.lock {
+			return route.NonField(msgLogin)
+		}
+	default:
+		if _, two := activeFactor(c, u.ID); !two {
+			c.Env.Lockout.Passed(u.ID)
+		}
+	}
+	return nil
 }
 
 func login(c *Ctx, in loginInput) (loginAnswer, error) {
-	u, ok := in.user(c)
-	if !ok || !u.IsActive || u.LockedUntil > c.Now() || u.PasswordHash != in.hash {
-		return loginAnswer{}, route.NonField(msgLogin)
-	}
-	if !in.right {
-		countFailure(c, u)
+	u := in.user(c)
+	if in.lock {
+		c.lock(u.ID)
 		c.SetStatus(400)
 		return loginAnswer{NonFieldErrors: []string{msgLogin}}, nil
 	}
+	if !c.maySignIn(u) || u.PasswordHash != in.hash { // changed since it was checked
+		return loginAnswer{}, route.NonField(msgLogin)
+	}
+	if f, two := activeFactor(c, u.ID); two {
+		token, _ := issueToken(c, u.ID, fsm.PurposeSecondStep, secondStepLife)
+		return loginAnswer{EphemeralToken: strconv.FormatUint(u.ID, 10) + "-" + token, Method: f.Method}, nil
+	}
+	return loginAnswer{Key: c.signIn(u)}, nil
+}
+
+// signIn notes the time and gives the account's token; it stays the same until the account signs out.
+func (c *Ctx) signIn(u fsm.User) string {
 	u.FailedLogins, u.LockedUntil, u.LastLogin = 0, 0, c.Now()
 	fsm.Users.Put(c.Tx, u)
-	return loginAnswer{Key: tokenOf(c, u.ID)}, nil
-}
-
-func countFailure(c *Ctx, u fsm.User) {
-	u.FailedLogins++
-	u.LockedUntil = 0
-	if u.FailedLogins >= maxFailedLogins {
-		u.FailedLogins, u.LockedUntil = 0, c.Now().Add(lockTime)
-	}
-	fsm.Users.Put(c.Tx, u)
-}
-
-// tokenOf gives the user's token; it stays the same until the user logs out.
-func tokenOf(c *Ctx, user uint64) string {
-	t, ok := fsm.TokensByUser.First(c, user)
+	t, ok := fsm.TokensByUser.First(c, u.ID)
 	if !ok {
-		t = fsm.Tokens.Put(c.Tx, fsm.Token{User: user, Key: credential.NewToken(), Created: c.Now()})
+		t = fsm.Tokens.Put(c.Tx, fsm.Token{User: u.ID, Key: credential.NewToken(), Created: c.Now()})
 	}
 	return t.Key
 }
 
+// user finds the account whose first step the token proves.
+func (in codeInput) user(c *Ctx) (u fsm.User, ok bool) {
+	id, token, _ := strings.Cut(in.EphemeralToken, "-")
+	n, _ := parseID(id)
+	if u, ok = fsm.Users.Get(c, n); !ok || !hasToken(c, u.ID, fsm.PurposeSecondStep, token) {
+		return fsm.User{}, false
+	}
+	return u, true
+}
+
+// checkCode counts wrong codes like wrong passwords.
+func checkCode(c *Ctx, in *codeInput) error {
+	u, ok := in.user(c)
+	if !ok {
+		return refuseStep("Invalid or expired token.")
+	}
+	f, two := activeFactor(c, u.ID)
+	if !two || !c.maySignIn(u) {
+		return refuseStep(msgCode)
+	}
+	if _, right := spendCode(f, in.Code, c.Now()); right {
+		c.Env.Lockout.Passed(u.ID)
+		return nil
+	}
+	if in.lock = c.Env.Lockout.Failed(u.ID); !in.lock {
+		return refuseStep(msgCode)
+	}
+	return nil
+}
+
+func loginCode(c *Ctx, in codeInput) (codeAnswer, error) {
+	u, ok := in.user(c)
+	if !ok {
+		return codeAnswer{}, refuseStep("Invalid or expired token.")
+	}
+	if in.lock {
+		c.lock(u.ID)
+		c.SetStatus(401)
+		return codeAnswer{Error: msgCode}, nil
+	}
+	f, two := activeFactor(c, u.ID)
+	f, right := spendCode(f, in.Code, c.Now())
+	if !two || !right || !c.maySignIn(u) { // changed since it was checked
+		return codeAnswer{}, refuseStep(msgCode)
+	}
+	fsm.SecondFactors.Put(c.Tx, f)
+	fsm.OneTimeTokensByUser.DeleteAll(c.Tx, u.ID, fsm.PurposeSecondStep)
+	return codeAnswer{Key: c.signIn(u)}, nil
+}
+
+const msgCode = "Invalid or expired code."
+
+func refuseStep(message string) error { return route.Body(401, codeAnswer{Error: message}) }
+
 func logout(c *Ctx, _ struct{}) (route.Empty, error) {
 	fsm.TokensByUser.DeleteAll(c.Tx, c.Principal.User.ID)
 	return c.OK()
-}
-
-// loginCode refuses every code: no account has a second factor yet.
-func loginCode(*Ctx, struct {
-	EphemeralToken string `json:"ephemeral_token" v:"required"`
-	Code           string `json:"code" v:"required"`
-}) (loginAnswer, error) {
-	return loginAnswer{}, route.Body(401, map[string]string{"error": "Invalid or expired token."})
 }

@@ -57,8 +57,11 @@ func meRows() []route.Row {
 			Kind: route.Write, Status: 204, Handler: write(deleteMe).before(checkLeaving)},
 		{Method: "POST", Path: "/api/v1/auth/users/set_password/", OperationID: "api_v1_auth_users_set_password_create", Tag: "Authentication",
 			Auth: route.User, Kind: route.Write, Status: 204, Handler: write(setPassword).before(prepareSetPassword)},
-		{Method: "GET", Path: "/api/v1/auth/mfa/user-active-methods/", OperationID: "api_v1_auth_mfa_user_active_methods_retrieve",
-			Tag: "Authentication", Auth: route.User, Handler: read(mfaMethods)},
+		{Method: "POST", Path: "/api/v1/auth/users/set_email/", OperationID: "api_v1_auth_users_set_email_create", Tag: "Authentication",
+			Summary: "Change the account's address; the old one is told.", Auth: route.User, Kind: route.Write, Status: 204,
+			Handler: write(setEmail).before(prepareSetEmail)},
+		{Method: "PATCH", Path: path + "onboarding/", OperationID: "api_v1_auth_users_me_onboarding_partial_update", Tag: "Authentication",
+			Summary: "Note how far the account's onboarding is.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(updateOnboarding)},
 	}
 }
 
@@ -100,6 +103,8 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 		}
 	}
 	fsm.TokensByUser.DeleteAll(c.Tx, id)
+	fsm.SecondFactorsByUser.DeleteAll(c.Tx, id)
+	spendTokens(c, id)
 	fsm.GroupMembersByUser.DeleteAll(c.Tx, id)
 	fsm.PermissionsByUser.DeleteAll(c.Tx, id)
 	fsm.Users.Delete(c.Tx, id)
@@ -138,11 +143,29 @@ func setPassword(c *Ctx, in passwordChange) (route.Empty, error) {
 	}
 	u.PasswordHash = in.hash
 	fsm.Users.Put(c.Tx, u)
+	spendTokens(c, u.ID)
 	return c.OK()
 }
 
-// mfaMethods: there is no second factor yet.
-func mfaMethods(*Ctx, struct{}) ([]struct{}, error) { return nil, nil }
+type emailChange struct {
+	NewEmail        string `json:"new_email" v:"required,email,max=254"`
+	CurrentPassword string `json:"current_password" v:"required,max=1000"`
+
+	verified string // the hash that current_password was checked against
+}
+
+func prepareSetEmail(c *Ctx, in *emailChange) error {
+	in.verified = c.Principal.User.PasswordHash
+	return c.confirmPassword(in.CurrentPassword)
+}
+
+func setEmail(c *Ctx, in emailChange) (route.Empty, error) {
+	u := *c.Principal.User
+	if u.PasswordHash != in.verified { // changed since it was checked
+		return c.fail(route.Field("current_password", "Invalid password."))
+	}
+	return c.changeEmail(u, in.NewEmail)
+}
 
 func renderMe(u fsm.User) me {
 	return me{FirstName: u.FirstName, LastName: u.LastName, SignUpType: u.SignUpType, ID: u.ID, Email: u.Email, AuthType: "EMAIL",

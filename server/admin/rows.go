@@ -9,7 +9,7 @@ import (
 // Rows lists every endpoint of the admin API, a line per resource file.
 func Rows() []route.Row {
 	return slices.Concat(
-		userRows(), meRows(), loginRows(),
+		userRows(), meRows(), recoveryRows(), activationRows(), loginRows(), secondFactorRows(),
 		organisationRows(), memberRows(), masterAPIKeyRows(),
 		groupRows(), groupUserRows(),
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),

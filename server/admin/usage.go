@@ -88,7 +88,7 @@ func usageRows() []route.Row {
 // throttledUsage counts a request before its permission is looked at: these reads go through many counters.
 func throttledUsage(p route.Permission) route.Permission {
 	return Custom(p.Name(), func(c *Ctx) error {
-		if err := c.Env.Throttle.Allow("usage:"+c.Principal.Scope(), c.Env.Options.UsagePerMinute); err != nil {
+		if err := c.Limit("usage:"+c.Principal.Scope(), c.Env.Options.UsagePerMinute); err != nil {
 			return err
 		}
 		return p.Check(c.Call)

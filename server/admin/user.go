@@ -65,25 +65,25 @@ const signupPerMinute = 10_000
 
 func userRows() []route.Row {
 	const users = "/api/v1/auth/users/"
+	const hidden = "Accounts are hidden: always 404."
 	open := Custom("sign-up is open", signupOpen)
 	return []route.Row{
 		{Method: "POST", Path: users, OperationID: "api_v1_auth_users_create", Tag: "Authentication", Summary: "Register an account.",
 			Permission: open, Kind: route.Write, Status: 201, Handler: write(register).before(prepareRegistration)},
-		{Method: "POST", Path: users + "reset_password/", OperationID: "api_v1_auth_users_reset_password_create", Tag: "Authentication",
-			Summary: "Ask for a mail with a link to a new password. No mail is sent yet.", Status: 204, Handler: read(resetPassword)},
-		{Method: "GET", Path: users, OperationID: "api_v1_auth_users_list", Tag: "Authentication", Auth: route.User, Hidden: true, Handler: read(noUserList)},
+		{Method: "GET", Path: users, OperationID: "api_v1_auth_users_list", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+		{Method: "GET", Path: users + "{id}/", OperationID: "api_v1_auth_users_retrieve", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+		{Method: "PUT", Path: users + "{id}/", OperationID: "api_v1_auth_users_update", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+		{Method: "PATCH", Path: users + "{id}/", OperationID: "api_v1_auth_users_partial_update", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+		{Method: "DELETE", Path: users + "{id}/", OperationID: "api_v1_auth_users_destroy", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+		{Method: "GET", Path: "/api/v1/users/init/", OperationID: "api_v1_users_init", Tag: "Authentication", Hidden: true, Handler: read(firstUser)},
 	}
 }
 
-// signupOpen is asked once a request, outside the transaction, so that each is counted once.
 func signupOpen(c *Ctx) error {
 	if c.Env.Options.PreventSignup {
 		return route.Unauthenticated(route.MsgNoCredentials)
 	}
-	if c.Tx != nil {
-		return nil
-	}
-	return c.Env.Throttle.Allow("signup:"+c.Request.Remote, signupPerMinute)
+	return c.Limit("signup:"+c.Request.Remote, signupPerMinute)
 }
 
 func prepareRegistration(c *Ctx, in *registration) (err error) {
@@ -117,8 +117,11 @@ func register(c *Ctx, in registration) (registered, error) {
 	}
 	u := fsm.Users.Put(c.Tx, fsm.User{
 		UUID: c.Tx.NewUUID(), Email: strings.ToLower(in.Email), PasswordHash: in.hash, FirstName: in.FirstName, LastName: in.LastName,
-		IsActive: true, IsSuperuser: !hasUsers(c), DateJoined: c.Now(), SignUpType: in.SignUpType, MarketingConsentGiven: in.MarketingConsentGiven,
+		IsActive: !c.Env.Options.EmailActivation || !hasUsers(c), IsSuperuser: !hasUsers(c), DateJoined: c.Now(), SignUpType: in.SignUpType, MarketingConsentGiven: in.MarketingConsentGiven,
 	})
+	if !u.IsActive {
+		c.mailActivation(u.Email)
+	}
 	t := fsm.Tokens.Put(c.Tx, fsm.Token{User: u.ID, Key: credential.NewToken(), Created: c.Now()})
 	return registered{FirstName: u.FirstName, LastName: u.LastName, SignUpType: u.SignUpType, Email: u.Email, ID: u.ID, IsActive: u.IsActive,
 		MarketingConsentGiven: u.MarketingConsentGiven, UUID: u.UUID, Key: t.Key}, nil
@@ -131,12 +134,20 @@ func hasUsers(r fsm.Reader) bool {
 	return false
 }
 
-// resetPassword never tells whether an account exists.
-func resetPassword(*Ctx, struct {
-	Email string `json:"email" v:"required,email"`
-}) (route.Empty, error) {
-	return route.Empty{}, nil
+// noUser hides the accounts, as the reference does: users/me/ is the caller's own.
+func noUser(*Ctx, struct{}) (route.Empty, error) { return route.Empty{}, route.NotFoundDetail() }
+
+// initialised is what the reference says of its first user.
+type initialised struct {
+	AdminUserCreated bool   `json:"adminUserCreated"`
+	Message          string `json:"message"`
 }
 
-// noUserList hides the accounts, as the reference does.
-func noUserList(*Ctx, struct{}) (route.Empty, error) { return route.Empty{}, route.NotFoundDetail() }
+// firstUser never makes one, as the reference does for anybody who asks: the settings and the first registration do.
+func firstUser(c *Ctx, _ struct{}) (route.Empty, error) {
+	message := "FAILED TO INIT ADMIN USER. USER(S) ALREADY EXIST IN SYSTEM."
+	if !hasUsers(c) {
+		message = "The first account that registers is the superuser; the settings can name one, too."
+	}
+	return route.Empty{}, route.Body(400, initialised{Message: message})
+}

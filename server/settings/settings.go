@@ -73,8 +73,10 @@ type Settings struct {
 	PreventSignup      bool   `flag:"prevent-signup" usage:"refuse every sign-up"`
 	RestrictOrgCreate  bool   `flag:"restrict-org-create-to-superusers" usage:"only superusers make organisations"`
 	DisableInviteLinks bool   `flag:"disable-invite-links" usage:"no invite links"`
-	LoginPerMinute     int    `flag:"login-per-minute" default:"20" usage:"sign-ins per client address and minute; 0: no limit"`
-	UsagePerMinute     int    `flag:"usage-per-minute" default:"5" usage:"requests for usage and evaluation counts per caller and minute, on one node; 0: no limit"`
+	LoginPerMinute     int    `flag:"login-per-minute" default:"20" usage:"sign-ins, and mails asked for, per client address and minute; 0: no limit"`
+	UsagePerMinute     int    `flag:"usage-per-minute" default:"5" usage:"requests for usage and evaluation counts per caller and minute; 0: no limit"`
+	AdminPerMinute     int    `flag:"admin-requests-per-minute" usage:"requests to the admin API per account or organisation key and minute, over all nodes; 0: no limit"`
+	EmailActivation    bool   `flag:"email-activation" usage:"new accounts must follow a link in a mail before they can sign in"`
 
 	MaxFeatures         int `flag:"max-features" default:"1000" usage:"features per project"`
 	MaxSegments         int `flag:"max-segments" default:"500" usage:"segments per project"`
@@ -116,7 +118,8 @@ func (s *Settings) Options() admin.Options {
 	return admin.Options{
 		AllowRegistrationWithoutInvite: !s.RegistrationInvite, PreventSignup: s.PreventSignup,
 		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks,
-		LoginPerMinute: s.LoginPerMinute, UsagePerMinute: s.UsagePerMinute, AllowPrivateWebhooks: s.AllowPrivateHooks, E2EToken: s.E2EToken,
+		LoginPerMinute: s.LoginPerMinute, UsagePerMinute: s.UsagePerMinute, AdminPerMinute: s.AdminPerMinute, EmailActivation: s.EmailActivation,
+		AllowPrivateWebhooks: s.AllowPrivateHooks, E2EToken: s.E2EToken,
 		MaxFeatures: s.MaxFeatures, MaxSegments: s.MaxSegments, MaxSegmentOverrides: s.MaxSegmentOverrides,
 		FeatureValueLimit: s.FeatureValueLimit, SegmentConditions: s.SegmentConditions,
 	}
