@@ -27,7 +27,7 @@ func TestMailsBecomeFilesThatOnlyTheOwnerReads(t *testing.T) {
 	var logged bytes.Buffer
 	m, err := Start("flagraft <flagraft@localhost>", Directory(dir), slog.New(slog.NewTextHandler(&logged, nil)))
 	require.NoError(t, err)
-	m.Queue("ann@example.com", "Your\r\nBcc: eve@example.com link", "https://site/secret-token\n")
+	m.Queue("ann@example.com", "Your\r\nBcc: eve@example.com link", "https://site/"+strings.Repeat("long/", 30)+"secret-token\n")
 	m.Queue("no address", "x", "y")
 	m.Stop()
 
@@ -45,7 +45,7 @@ func TestMailsBecomeFilesThatOnlyTheOwnerReads(t *testing.T) {
 	require.Equal(t, "<ann@example.com>", got.Header.Get("To"))
 	require.Empty(t, got.Header.Get("Bcc"))
 	require.Equal(t, "Your Bcc: eve@example.com link", got.Header.Get("Subject"))
-	require.Contains(t, string(raw), "https://site/secret-token")
+	require.Contains(t, string(raw), strings.Repeat("long/", 30)+"secret-token")
 
 	require.Contains(t, logged.String(), "ann@example.com")
 	require.Contains(t, logged.String(), `mail not sent`)
@@ -55,6 +55,12 @@ func TestMailsBecomeFilesThatOnlyTheOwnerReads(t *testing.T) {
 	require.Contains(t, logged.String(), "mail dropped")
 	_, err = Start("nobody", Directory(dir), slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "nobody")
+}
+
+func TestEncoding(t *testing.T) {
+	require.Equal(t, gomail.NoEncoding, encoding("plain\r\ntext\n"))
+	require.Equal(t, gomail.EncodingQP, encoding("naïve"))
+	require.Equal(t, gomail.EncodingQP, encoding(strings.Repeat("x", 1000)))
 }
 
 func TestOldFilesGo(t *testing.T) {
