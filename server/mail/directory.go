@@ -30,6 +30,9 @@ func (d Directory) Deliver(_ context.Context, m *gomail.Msg) error {
 		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // nothing to remove once it has its name
+	for _, part := range m.GetParts() {
+		part.SetEncoding(gomail.NoEncoding) // links can be copied whole
+	}
 	_, err = m.WriteTo(f)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err

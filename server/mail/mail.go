@@ -112,7 +112,7 @@ func (m *Mailer) try(built *gomail.Msg) error {
 
 // build makes the message; addresses are parsed, so that neither they nor the subject can add a header.
 func (m *Mailer) build(msg message) (*gomail.Msg, error) {
-	built := gomail.NewMsg(gomail.WithEncoding(encoding(msg.body)), gomail.WithNoDefaultUserAgent())
+	built := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := errors.Join(built.From(m.from), built.To(msg.to)); err != nil {
 		return nil, err
 	}
@@ -121,16 +121,6 @@ func (m *Mailer) build(msg message) (*gomail.Msg, error) {
 	built.SetMessageID()
 	built.SetBodyString(gomail.TypeTextPlain, msg.body)
 	return built, nil
-}
-
-// encoding leaves plain text as it is, so that a link in a file can be copied; mails carry lines of at most 998 bytes.
-func encoding(body string) gomail.Encoding {
-	for line := range strings.SplitSeq(body, "\n") {
-		if len(line) > 900 || strings.ContainsFunc(line, func(r rune) bool { return r >= 0x7f || r < ' ' && r != '\r' }) {
-			return gomail.EncodingQP
-		}
-	}
-	return gomail.NoEncoding
 }
 
 // temporary: the server says so, or it was not reached at all.

@@ -57,12 +57,6 @@ func TestMailsBecomeFilesThatOnlyTheOwnerReads(t *testing.T) {
 	require.ErrorContains(t, err, "nobody")
 }
 
-func TestEncoding(t *testing.T) {
-	require.Equal(t, gomail.NoEncoding, encoding("plain\r\ntext\n"))
-	require.Equal(t, gomail.EncodingQP, encoding("naïve"))
-	require.Equal(t, gomail.EncodingQP, encoding(strings.Repeat("x", 1000)))
-}
-
 func TestOldFilesGo(t *testing.T) {
 	d := Directory(t.TempDir())
 	for i := range kept + 1 {
@@ -150,10 +144,10 @@ func TestSMTP(t *testing.T) {
 	require.NoError(t, err)
 	m, err := Start("Flags <flags@example.com>", s, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	m.Queue("ann@example.com", "Hello", "how are you")
+	m.Queue("ann@example.com", "Hello", "how are you, "+strings.Repeat("x", 100))
 	m.Stop()
 	got := <-sent
-	for _, want := range []string{"MAIL FROM:<flags@example.com>", "RCPT TO:<ann@example.com>", "Subject: Hello", "how are you"} {
+	for _, want := range []string{"MAIL FROM:<flags@example.com>", "RCPT TO:<ann@example.com>", "Subject: Hello", "how are you", "quoted-printable"} {
 		require.Contains(t, got, want)
 	}
 }
