@@ -166,6 +166,12 @@ if [[ -d $dropin ]] && { ((${#parts[@]} == 0)) || [[ " ${parts[*]}" == *" dropin
   . e2e/dropin.sh
 fi
 
+if wanted golden; then
+  say "== a story recorded from the reference, replayed"
+  # shellcheck source=e2e/golden.sh
+  . e2e/golden.sh
+fi
+
 say ""
 say "== summary"
 printf '%s\n' "${table[@]}"
