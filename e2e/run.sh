@@ -166,10 +166,10 @@ if [[ -d $dropin ]] && { ((${#parts[@]} == 0)) || [[ " ${parts[*]}" == *" dropin
   . e2e/dropin.sh
 fi
 
-if wanted golden; then
-  say "== a story recorded from the reference, replayed"
-  # shellcheck source=e2e/golden.sh
-  . e2e/golden.sh
+if wanted recorded; then
+  say "== what was recorded from the reference"
+  # shellcheck source=e2e/recorded.sh
+  . e2e/recorded.sh
 fi
 
 say ""

@@ -66,10 +66,10 @@ func New(c Config) *API {
 func (a *API) Rows() []route.Row {
 	const path = "/ofrep/v1/evaluate/flags"
 	return []route.Row{
-		{Method: "POST", Path: path, OperationID: "ofrep_v1_evaluate_flags", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey,
+		{Method: "POST", Path: path, OperationID: "ofrep_v1_evaluate_flags", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: []int{401},
 			Summary: "Evaluate all flags for an OpenFeature context.",
 			Handler: route.Raw(a.postFlags, bulkRequest{}, bulkAnswer{})},
-		{Method: "POST", Path: path + "/{key}", OperationID: "ofrep_v1_evaluate_flag", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey,
+		{Method: "POST", Path: path + "/{key}", OperationID: "ofrep_v1_evaluate_flag", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: []int{401},
 			Summary: "Evaluate one flag for an OpenFeature context.",
 			Handler: route.Raw(a.postFlag, flagRequest{}, flagAnswer{})},
 	}

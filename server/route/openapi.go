@@ -225,7 +225,7 @@ func (g *apiWriter) responses(r *Row) omap {
 	}
 	answers := omap{{status, ok}}
 	s := inputSchema(r)
-	if s.decode || len(s.query) > 0 {
+	if s.decode || len(s.query) > 0 || len(r.paramNames) > 0 {
 		answers = answers.with("400", ref("responses", "ValidationError"))
 	}
 	switch r.Auth {
@@ -234,11 +234,14 @@ func (g *apiWriter) responses(r *Row) omap {
 	case EnvironmentKey, ServerKey:
 		answers = answers.with("403", ref("responses", "Forbidden"))
 	}
-	if len(r.paramNames) > 0 {
+	if len(r.paramNames) > 0 || len(pageParameters(out)) > 0 {
 		answers = answers.with("404", ref("responses", "NotFound"))
 	}
 	if s.decode {
 		answers = answers.with("415", ref("responses", "UnsupportedMediaType"))
+	}
+	for _, status := range r.refusals() {
+		answers = answers.with(strconv.Itoa(status), ref("responses", "Refused"))
 	}
 	if r.Kind != Local {
 		answers = answers.with("503", ref("responses", "Unavailable"))
@@ -246,12 +249,21 @@ func (g *apiWriter) responses(r *Row) omap {
 	return answers
 }
 
+// refusals are the row's own, and those of its kind: an operation, and what needs a format level, may be impossible in this cluster.
+func (r *Row) refusals() []int {
+	all := slices.Clone(r.Refusals)
+	if r.Kind == Operation || r.Level > 0 {
+		all = append(all, 409)
+	}
+	return all
+}
+
 func ref(kind, name string) omap { return omap{{"$ref", "#/components/" + kind + "/" + name}} }
 
 func errorResponses() omap {
 	detail := omap{{"type", "object"}, {"required", []string{"detail"}}, {"properties", omap{{"detail", omap{{"type", "string"}}}}}}
 	messages := omap{{"type", "array"}, {"items", omap{{"type", "string"}}}}
-	fields := omap{{"anyOf", []omap{detail, messages,
+	fields := omap{{"anyOf", []omap{detail, messages, {{"type", "array"}, {"description", "One element for each of the input."}, {"items", omap{{"type", "object"}}}},
 		{{"type", "object"}, {"description", "Messages by field; nested objects and lists mirror the input."}, {"additionalProperties", true}}}}}
 	answer := func(text string, schema omap) omap {
 		return omap{{"description", text}, {"content", omap{{"application/json", omap{{"schema", schema}}}}}}
@@ -262,6 +274,7 @@ func errorResponses() omap {
 		{"Forbidden", answer("The caller may not do this.", detail)},
 		{"NotFound", answer("There is no such object, or the caller may not see it.", detail)},
 		{"UnsupportedMediaType", answer("The body's content type is not understood.", detail)},
+		{"Refused", answer("The operation is not possible now; the detail says why.", omap{})},
 		{"Unavailable", answer("The cluster cannot answer now; Retry-After tells when to try again.", detail)},
 	}
 }

@@ -85,8 +85,10 @@ func (w *typeWriter) output(t reflect.Type) omap {
 		return omap{}
 	case t == scalarType:
 		return scalarSchema()
-	case t == timeType, t.Kind() != reflect.Pointer && t.Implements(instantType):
+	case t == timeType:
 		return omap{{"type", "string"}, {"format", "date-time"}}
+	case t.Kind() != reflect.Pointer && t.Implements(instantType): // one that is not set is null
+		return nullable(omap{{"type", "string"}, {"format", "date-time"}})
 	case t == uuidType:
 		return omap{{"type", "string"}, {"format", "uuid"}}
 	case t.Kind() == reflect.Struct && t.Implements(optionalType):

@@ -77,6 +77,7 @@ type Row struct {
 	Status     int        // of success; 0 is 200
 	Level      uint8      // format level that the cluster must have reached; 0: any
 	Handler    Handler
+	Refusals   []int // statuses of refusals besides those that input, Auth, Permission and Kind tell
 	Deprecated bool
 	Hidden     bool // left out of the API description
 	OwnHead    bool // a RawHandler that begins every answer itself, with the headers that all answers have

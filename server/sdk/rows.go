@@ -52,13 +52,13 @@ func (s *SDK) Rows() []route.Row {
 		{Method: "POST", Path: "/api/v1/identities/{identifier}/traits/{trait_key}", OperationID: "sdk_v1_post_identity_trait", Kind: route.Identity, Auth: key, Deprecated: true,
 			Summary: "Set one trait of an identity.",
 			Handler: raw(s.postIdentityTrait, identityTraitPath{}, traitOutput{})},
-		{Method: "GET", Path: "/sse/environments/{environment_key}/stream", OperationID: "sse_environment_stream", Kind: route.Local, Auth: route.None,
+		{Method: "GET", Path: "/sse/environments/{environment_key}/stream", OperationID: "sse_environment_stream", Kind: route.Local, Auth: route.None, Refusals: []int{403, 503},
 			Summary: "Stream the updates of an environment.",
 			Description: "Server-sent events, for client-side environment keys: `environment_updated` with the environment's new `updated_at` in Unix " +
 				"seconds, once when this node serves it and once more when all nodes do. The stream begins with the present one; with `Last-Event-ID` " +
 				"only if there is a newer one. It is served whatever the project's `enable_realtime_updates` says.",
 			Handler: raw(s.getStream, streamPath{}, nil)},
-		{Method: "GET", Path: "/sse/environments/{environment_key}/ofrep", OperationID: "sse_environment_ofrep", Kind: route.Local, Auth: route.None,
+		{Method: "GET", Path: "/sse/environments/{environment_key}/ofrep", OperationID: "sse_environment_ofrep", Kind: route.Local, Auth: route.None, Refusals: []int{403, 503},
 			Summary:     "Stream the updates of an environment for OFREP clients.",
 			Description: "As the stream beside it, with messages `{\"type\": \"refetchEvaluation\", \"etag\": …}`.",
 			Handler:     raw(s.getOFREPStream, streamPath{}, nil)},
