@@ -132,8 +132,9 @@ func (c *comparison) response(want, have node) {
 		case !ok:
 			c.differ(where, "without a body")
 		default:
-			c.value(where, w, h, c.recorded, c.served)
-			c.members(where, w, h, 0, false)
+			if c.value(where, w, h, c.recorded, c.served) {
+				c.members(where, w, h, 0, false)
+			}
 		}
 	}
 }
@@ -181,31 +182,35 @@ func (c *comparison) members(where string, want, have any, depth int, in bool) {
 }
 
 func (c *comparison) both(where string, want, have any, depth int, in bool) {
+	fits := false
 	if in {
-		c.value(where, have, want, c.served, c.recorded)
+		fits = c.value(where, have, want, c.served, c.recorded)
 	} else {
-		c.value(where, want, have, c.recorded, c.served)
+		fits = c.value(where, want, have, c.recorded, c.served)
 	}
-	c.members(where, want, have, depth+1, in)
+	if fits {
+		c.members(where, want, have, depth+1, in)
+	}
 }
 
 // value: whatever fits inner fits outer, as far as types go.
-func (c *comparison) value(where string, outer, inner any, outerOf, innerOf *Document) {
+func (c *comparison) value(where string, outer, inner any, outerOf, innerOf *Document) bool {
 	o, i := outerOf.schema(outer), innerOf.schema(inner)
 	if len(o.types) == 0 {
-		return
+		return true
 	}
 	if len(i.types) == 0 {
 		if outerOf == c.recorded {
-			return // untyped answers are of many types; the recordings judge them
+			return true // untyped answers are of many types; the recordings judge them
 		}
 		c.differ(where, "takes %v, not anything", o.types)
-		return
+		return false
 	}
 	for _, t := range i.types {
 		if !slices.Contains(o.types, t) && (t != "integer" || !slices.Contains(o.types, "number")) {
 			c.differ(where, "%v does not fit %v", i.types, o.types)
-			return
+			return false
 		}
 	}
+	return true
 }
