@@ -225,6 +225,7 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(MetadataFields), filler(MetadataModelFields), filler(MetadataValues), filler(FeatureHealthProviders), filler(FeatureHealthEvents),
 	filler(CodeRepositories), filler(FeatureExports), filler(FeatureImports),
 	filler(FeatureVersions), filler(FeatureVersionStates),
+	filler(Invites), filler(InviteLinks), filler(EnvironmentOnboardings),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

@@ -90,6 +90,9 @@ func (s *script) line(n int, line string) {
 		s.write(func(tx *fsm.Tx) {
 			s.kept["group"] = fmt.Sprint(fsm.Groups.Put(tx, fsm.Group{Organisation: s.number(f[1]), Name: "G"}).ID)
 		})
+	case "invitehash":
+		i, _ := fsm.Invites.Get(s.nodes[0].State(), s.number(f[1]))
+		s.kept["invitehash"] = i.Hash
 	case "state":
 		for st := range fsm.FeatureStatesByEnvironment.All(s.nodes[0].State(), s.number(f[2]), fsm.StateDefault, s.number(f[1])) {
 			s.kept["state"] = fmt.Sprint(st.ID)

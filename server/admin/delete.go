@@ -22,6 +22,7 @@ func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 	fsm.FeatureHealthEventsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.FeatureExportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.FeatureImportsByEnvironment.DeleteAll(c.Tx, e.ID)
+	fsm.EnvironmentOnboardings.Delete(c.Tx, e.ID)
 	c.Identity(identity.Op{Kind: identity.KindDropEnvironment, Environment: e.ID}, nil)
 	fsm.DeletedEnvironments.Put(c.Tx, e)
 	fsm.Environments.Delete(c.Tx, e.ID)
@@ -55,6 +56,8 @@ func deleteOrganisationTree(c *Ctx, organisation uint64) {
 		deleteGroupTree(c, g)
 	}
 	fsm.MembershipsByOrganisation.DeleteAll(c.Tx, organisation)
+	fsm.InvitesByOrganisation.DeleteAll(c.Tx, organisation)
+	fsm.InviteLinksByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.MasterAPIKeysByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.MetadataModelFieldsByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.MetadataFieldsByOrganisation.DeleteAll(c.Tx, organisation)

@@ -81,6 +81,9 @@ func organisationRows() []route.Row {
 			Permission: admin, Handler: read(organisationProjects)},
 		{Method: "GET", Path: detail + "get-subscription-metadata/", OperationID: "api_v1_organisations_get_subscription_metadata_retrieve",
 			Tag: "Organisations", Auth: route.Admin, Permission: admin, Handler: read(subscriptionMetadata)},
+		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/api-usage-notification/",
+			OperationID: "api_v1_organisations_api_usage_notification_list", Tag: "Organisations", Auth: route.Admin,
+			Permission: OrganisationMember(Path("organisation_pk")), Handler: read(usageNotifications)},
 	}
 }
 
@@ -174,6 +177,18 @@ type metadataOfSubscription struct {
 
 func subscriptionMetadata(*Ctx, organisationRef) (metadataOfSubscription, error) {
 	return metadataOfSubscription{MaxSeats: unlimitedSeats, MaxAPICalls: unlimitedCalls}, nil
+}
+
+// usageNotification tells that a part of the API calls of a plan was used.
+type usageNotification struct {
+	Organisation uint64   `json:"organisation_id"`
+	PercentUsage int      `json:"percent_usage"`
+	NotifiedAt   fsm.Time `json:"notified_at"`
+}
+
+// usageNotifications: nobody is notified, as there are no plans.
+func usageNotifications(c *Ctx, _ struct{}) (route.Page[usageNotification], error) {
+	return paginate(c, nil, func(n usageNotification) usageNotification { return n })
 }
 
 func (in organisationInput) apply(o *fsm.Organisation) {

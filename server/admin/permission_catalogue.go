@@ -75,6 +75,9 @@ func myPermissionsRows() []route.Row {
 			Auth: route.Admin, Permission: ProjectPermission("VIEW_PROJECT", Path("id")).Hidden(), Handler: read(myProjectPermissions)},
 		{Method: "GET", Path: "/api/v1/environments/{api_key}/my-permissions/", OperationID: "api_v1_environments_my_permissions_retrieve",
 			Tag: "Environments", Auth: route.Admin, Permission: environmentMember("api_key"), Handler: read(myEnvironmentPermissions)},
+		{Method: "GET", Path: "/api/v1/projects/{project_pk}/all-user-permissions/{user_pk}/", OperationID: "api_v1_projects_all_user_permissions_retrieve",
+			Tag: "Projects", Summary: "What a member may do with the project.", Auth: route.Admin, Permission: ProjectAdmin(Path("project_pk")),
+			Handler: read(memberProjectPermissions)},
 	}
 }
 
@@ -118,4 +121,16 @@ func myEnvironmentPermissions(c *Ctx, _ struct{}) (myPermissions, error) {
 
 func (c *Ctx) myPermissions(level fsm.Level, object uint64, admin bool) myPermissions {
 	return myPermissions{Permissions: GrantOf(c, level, object, c.Principal.UserID()).Keys, Admin: admin}
+}
+
+// memberProjectPermissions is my-permissions of somebody else.
+func memberProjectPermissions(c *Ctx, in struct {
+	User uint64 `path:"user_pk"`
+}) (myPermissions, error) {
+	role, ok := RoleOf(c, c.Project.Organisation, in.User)
+	if !ok {
+		return myPermissions{}, route.NotFound(fsm.Users.Name())
+	}
+	g := GrantOf(c, fsm.LevelProject, c.Project.ID, in.User)
+	return myPermissions{Permissions: g.Keys, Admin: g.Admin || role == fsm.RoleAdmin}, nil
 }

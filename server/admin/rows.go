@@ -11,9 +11,10 @@ func Rows() []route.Row {
 	return slices.Concat(
 		userRows(), meRows(), recoveryRows(), activationRows(), loginRows(), secondFactorRows(),
 		organisationRows(), memberRows(), masterAPIKeyRows(),
-		groupRows(), groupUserRows(),
+		groupRows(), groupUserRows(), inviteRows(), inviteLinkRows(), joinRows(),
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(), environmentVersioningRows(),
+		environmentOnboardingRows(),
 		auditRows(),
 		tagRows(),
 		metadataFieldRows(), metadataModelFieldRows(),

@@ -104,10 +104,22 @@ func mayRegister(c *Ctx, in registration) error {
 	if in.Superuser {
 		return route.Field("superuser", "A superuser can only be created through this endpoint if no other users exist.")
 	}
-	if !c.Env.Options.AllowRegistrationWithoutInvite {
+	if !c.Env.Options.AllowRegistrationWithoutInvite && !invited(c, in) {
 		return route.Forbidden("User registration without an invite is disabled for this installation.")
 	}
 	return nil
+}
+
+// invited reports whether somebody asked for this address, or the link in the request lets its readers in.
+func invited(c *Ctx, in registration) bool {
+	if _, ok := fsm.InvitesByEmail.First(c, strings.ToLower(in.Email)); ok {
+		return true
+	}
+	if in.InviteHash == nil || c.Env.Options.DisableInviteLinks {
+		return false
+	}
+	l, ok := fsm.InviteLinksByHash.First(c, *in.InviteHash)
+	return ok && !expired(l, c.Now())
 }
 
 // register makes an account and its token. The first one of an installation is its superuser.

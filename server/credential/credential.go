@@ -101,8 +101,11 @@ const shortAlphabet = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz
 
 const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// NewEnvironmentKey makes a client-side key, or the hash of an invite link: 22 characters.
+// NewEnvironmentKey makes a client-side key: 22 characters.
 func NewEnvironmentKey() string { return random(shortAlphabet, 22) }
+
+// NewInviteHash makes the secret of an invitation or an invite link: 22 characters.
+func NewInviteHash() string { return random(shortAlphabet, 22) }
 
 // NewServerKey makes a server-side key: "ser." and 22 characters.
 func NewServerKey() string { return "ser." + NewEnvironmentKey() }
