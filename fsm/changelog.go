@@ -37,8 +37,8 @@ var unlogged = map[uint8]bool{
 	IdempotencyKeys.def.number: true,
 	sequences.def.number:       true,
 	Tokens.def.number:          true,
-	Invites.def.number:         true,
-	InviteLinks.def.number:     true,
+	OAuthGrants.def.number:     true,
+	OAuthTokens.def.number:     true,
 	Usages.def.number:          true,
 	FeatureExports.def.number:  true, // as long as all the values in it, which are there already
 	nodeSequences.def.number:   true,

@@ -226,6 +226,7 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(CodeRepositories), filler(FeatureExports), filler(FeatureImports),
 	filler(FeatureVersions), filler(FeatureVersionStates),
 	filler(Invites), filler(InviteLinks), filler(EnvironmentOnboardings),
+	filler(OAuthClients), filler(OAuthGrants), filler(OAuthTokens),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

@@ -6,7 +6,7 @@ import "strings"
 type Invite struct {
 	ID           uint64   `cbor:"1,keyasint"`
 	Organisation uint64   `cbor:"2,keyasint"`
-	Hash         string   `cbor:"3,keyasint"` // 22 characters, secret
+	Hash         string   `cbor:"3,keyasint" secret:"true"` // 22 characters
 	Email        string   `cbor:"4,keyasint"`
 	Role         Role     `cbor:"5,keyasint"`
 	DateCreated  Time     `cbor:"6,keyasint"`
@@ -26,7 +26,7 @@ var (
 type InviteLink struct {
 	ID           uint64 `cbor:"1,keyasint"`
 	Organisation uint64 `cbor:"2,keyasint"`
-	Hash         string `cbor:"3,keyasint"` // 22 characters
+	Hash         string `cbor:"3,keyasint" secret:"true"` // 22 characters
 	Role         Role   `cbor:"4,keyasint"`
 	DateCreated  Time   `cbor:"5,keyasint"`
 	ExpiresAt    Time   `cbor:"6,keyasint,omitempty"`

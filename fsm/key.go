@@ -36,6 +36,8 @@ func keyOf(parts ...any) Key {
 			k = k.String(v)
 		case uuid.UUID:
 			k = k.UUID(v)
+		case [32]byte:
+			k = append(k, v[:]...)
 		case Level:
 			k = k.Byte(byte(v))
 		case Purpose:

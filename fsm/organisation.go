@@ -16,6 +16,10 @@ type Organisation struct {
 	RestrictProjectCreateToAdmin bool      `cbor:"10,keyasint,omitempty"`
 	Force2FA                     bool      `cbor:"11,keyasint,omitempty"`
 	SubscriptionUUID             uuid.UUID `cbor:"12,keyasint"`
+	MaxSeats                     uint64    `cbor:"13,keyasint,omitempty"` // members; 0: any number, and so below
+	MaxProjects                  uint64    `cbor:"14,keyasint,omitempty"`
+	MaxAPICalls                  uint64    `cbor:"15,keyasint,omitempty"` // SDK requests in a month, UTC
+	APICallsExceeded             bool      `cbor:"16,keyasint,omitempty"` // set by the Scheduler
 }
 
 // Organisations is the table of organisations.
@@ -28,6 +32,14 @@ var (
 		})
 	OrganisationsByUUID = Organisations.index("uuid", func(o *Organisation, k Key) (Key, bool) { return k.UUID(o.UUID), true })
 )
+
+// Serves reports whether SDKs are answered.
+func (o *Organisation) Serves() bool { return !o.StopServingFlags && !o.APICallsExceeded }
+
+// OverAPICalls reports whether the SDK requests of now's month reach the limit.
+func (o *Organisation) OverAPICalls(r Reader, now Time) bool {
+	return o.MaxAPICalls != 0 && APICalls(r, o.ID, now) >= o.MaxAPICalls
+}
 
 // Role is a member's role in an organisation.
 type Role string

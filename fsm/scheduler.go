@@ -55,6 +55,7 @@ type Scheduler struct {
 	signal    actor.Signal
 	loop      *actor.Loop
 	every     time.Duration
+	limitsDue Time // when limits of API calls are looked at next; the loop's own
 }
 
 // NewScheduler starts the scheduler; it rests until [Scheduler.Lead].
@@ -96,7 +97,7 @@ func (s *Scheduler) run(ctx context.Context) {
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
 	for _, job := range []func(Reader, Time) func(*Tx){
-		s.liveStates, s.liveVersions, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers,
+		s.liveStates, s.liveVersions, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits,
 	} {
 		for range sweepTurns {
 			if job(s.fsm.State(), now) == nil {

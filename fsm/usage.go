@@ -3,6 +3,7 @@ package fsm
 import (
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -65,3 +66,22 @@ var (
 	})
 	UsagesByBucket = Usages.index("bucket", func(u *Usage, k Key) (Key, bool) { return k.Uint(uint64(u.Bucket)), true })
 )
+
+// APICalls counts the SDK requests of an organisation in the month of now, UTC,
+// as far as the counters know them.
+func APICalls(r Reader, organisation uint64, now Time) (n uint64) {
+	t := now.Std()
+	month := TimeOf(time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC))
+	for p := range ProjectsByOrganisation.Refs(r, organisation) {
+		for e := range EnvironmentsByProject.Refs(r, p.ID) {
+			for kind := UsageFlags; kind < UsageEvaluation; kind++ {
+				for u := range UsagesByKey.Refs(r, e.ID, byte(kind)) {
+					if u.Bucket >= month {
+						n += uint64(max(u.Count, 0))
+					}
+				}
+			}
+		}
+	}
+	return n
+}

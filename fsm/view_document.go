@@ -61,7 +61,7 @@ func (v *View) appendProject(dst []byte) []byte {
 	dst = appendUint(dst, `,"organisation":{"id":`, o.ID)
 	dst = appendText(dst, `,"name":`, o.Name)
 	dst = appendBool(dst, `,"feature_analytics":`, o.FeatureAnalytics)
-	dst = appendBool(dst, `,"stop_serving_flags":`, o.StopServingFlags)
+	dst = appendBool(dst, `,"stop_serving_flags":`, !o.Serves())
 	dst = appendBool(dst, `,"persist_trait_data":`, o.PersistTraitData)
 	dst = appendBool(dst, `},"hide_disabled_flags":`, p.HideDisabledFlags)
 	dst = append(dst, `,"segments":[`...)

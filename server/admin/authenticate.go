@@ -45,6 +45,10 @@ func (c *Ctx) credentials() (Principal, error) {
 	case scheme == "Api-Key": // the reference compares this scheme's case
 		k, err := masterKey(c, strings.TrimSpace(value), c.Now())
 		return Principal{Key: k}, err
+	case strings.EqualFold(scheme, "bearer"): // an unknown one counts as none
+		if t, u, ok := accessToken(c, strings.TrimSpace(value), c.Now()); ok {
+			return Principal{User: &u, Token: &t}, nil
+		}
 	}
 	return Principal{}, nil
 }

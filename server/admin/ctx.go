@@ -87,6 +87,8 @@ type Options struct {
 	RestrictOrganisationCreateToSuperusers bool
 	// DisableInviteLinks as named.
 	DisableInviteLinks bool
+	// PublicURL is the address of the API, FrontendURL of the front end; empty: unknown.
+	PublicURL, FrontendURL string
 	// EmailActivation makes new accounts wait for a mail to be answered.
 	EmailActivation bool
 	// LoginPerMinute is the limit of sign-ins, and of mails asked for, per client address.
@@ -123,6 +125,8 @@ func DefaultOptions() Options {
 type Principal struct {
 	User *fsm.User
 	Key  *fsm.MasterAPIKey
+	// Token is what a program shows that acts for User; nil when the user calls.
+	Token *fsm.OAuthToken
 }
 
 // Anonymous reports a call without credentials.

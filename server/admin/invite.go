@@ -170,6 +170,9 @@ func findInvite(c *Ctx, in inviteRef) (fsm.Invite, error) {
 
 // checkInvite refuses groups of others, and a second invitation of one address; field is where the latter is said.
 func (c *Ctx) checkInvite(in inviteInput, field string) error {
+	if err := seatFree(c, c.Organisation); err != nil {
+		return err
+	}
 	errs := &route.Errors{}
 	for _, id := range in.PermissionGroups {
 		if g, ok := fsm.Groups.Get(c, id); !ok || g.Organisation != c.Organisation.ID {

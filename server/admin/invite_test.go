@@ -169,6 +169,4 @@ func TestMemberProjectPermissions(t *testing.T) {
 	h.grant(fsm.LevelProject, h.project.ID, "VIEW_PROJECT")
 	h.get(path(h.member.ID), 200).is(`{"permissions":["VIEW_PROJECT"],"admin":false,"tag_based_permissions":[]}`)
 	h.do("member", "GET", path(h.member.ID), nil).must(403)
-	h.do("member", "GET", h.organisationPath()+"api-usage-notification/", nil).must(200).is(`{"count":0,"next":null,"previous":null,"results":[]}`)
-	h.do("stranger", "GET", h.organisationPath()+"api-usage-notification/", nil).must(403)
 }

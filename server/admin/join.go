@@ -61,6 +61,9 @@ func (c *Ctx) join(organisation uint64, role fsm.Role) (organisationJSON, error)
 		return organisationJSON{}, err
 	}
 	if !c.IsMember(o.ID) {
+		if err := seatFree(c, o); err != nil {
+			return organisationJSON{}, err
+		}
 		addMember(c.Tx, o.ID, c.Principal.UserID(), role)
 	}
 	return c.renderOrganisation(o), nil

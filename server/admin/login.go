@@ -180,6 +180,10 @@ const msgCode = "Invalid or expired code."
 func refuseStep(message string) error { return route.Body(401, codeAnswer{Error: message}) }
 
 func logout(c *Ctx, _ struct{}) (route.Empty, error) {
+	if t := c.Principal.Token; t != nil { // a program leaves, not the user
+		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)
+		return c.OK()
+	}
 	fsm.TokensByUser.DeleteAll(c.Tx, c.Principal.User.ID)
 	return c.OK()
 }

@@ -105,6 +105,7 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 	fsm.TokensByUser.DeleteAll(c.Tx, id)
 	fsm.SecondFactorsByUser.DeleteAll(c.Tx, id)
 	spendTokens(c, id)
+	endPrograms(c, id)
 	fsm.GroupMembersByUser.DeleteAll(c.Tx, id)
 	fsm.PermissionsByUser.DeleteAll(c.Tx, id)
 	fsm.Users.Delete(c.Tx, id)

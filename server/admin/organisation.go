@@ -81,9 +81,6 @@ func organisationRows() []route.Row {
 			Permission: admin, Handler: read(organisationProjects)},
 		{Method: "GET", Path: detail + "get-subscription-metadata/", OperationID: "api_v1_organisations_get_subscription_metadata_retrieve",
 			Tag: "Organisations", Auth: route.Admin, Permission: admin, Handler: read(subscriptionMetadata)},
-		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/api-usage-notification/",
-			OperationID: "api_v1_organisations_api_usage_notification_list", Tag: "Organisations", Auth: route.Admin,
-			Permission: OrganisationMember(Path("organisation_pk")), Handler: read(usageNotifications)},
 	}
 }
 
@@ -175,20 +172,22 @@ type metadataOfSubscription struct {
 	AuditLogVisibilityDays       *int    `json:"audit_log_visibility_days"`
 }
 
-func subscriptionMetadata(*Ctx, organisationRef) (metadataOfSubscription, error) {
-	return metadataOfSubscription{MaxSeats: unlimitedSeats, MaxAPICalls: unlimitedCalls}, nil
+func subscriptionMetadata(c *Ctx, _ organisationRef) (metadataOfSubscription, error) {
+	o := c.Organisation
+	out := metadataOfSubscription{MaxSeats: limitOr(o.MaxSeats, unlimitedSeats), MaxAPICalls: limitOr(o.MaxAPICalls, unlimitedCalls)}
+	if o.MaxProjects != 0 {
+		n := int(o.MaxProjects)
+		out.MaxProjects = &n
+	}
+	return out, nil
 }
 
-// usageNotification tells that a part of the API calls of a plan was used.
-type usageNotification struct {
-	Organisation uint64   `json:"organisation_id"`
-	PercentUsage int      `json:"percent_usage"`
-	NotifiedAt   fsm.Time `json:"notified_at"`
-}
-
-// usageNotifications: nobody is notified, as there are no plans.
-func usageNotifications(c *Ctx, _ struct{}) (route.Page[usageNotification], error) {
-	return paginate(c, nil, func(n usageNotification) usageNotification { return n })
+// limitOr is a limit, or what stands for none.
+func limitOr(limit uint64, none int) int {
+	if limit == 0 {
+		return none
+	}
+	return int(limit)
 }
 
 func (in organisationInput) apply(o *fsm.Organisation) {
@@ -202,8 +201,8 @@ func (c *Ctx) renderOrganisation(o fsm.Organisation) organisationJSON {
 	out := organisationJSON{
 		ID: o.ID, UUID: o.UUID, Name: o.Name, CreatedDate: o.CreatedDate, WebhookNotificationEmail: o.WebhookNotificationEmail,
 		NumSeats: fsm.MembershipsByOrganisation.Count(c, o.ID),
-		Subscription: subscription{ID: o.ID, UUID: o.SubscriptionUUID, Plan: unlimitedPlan, MaxSeats: unlimitedSeats,
-			MaxAPICalls: unlimitedCalls},
+		Subscription: subscription{ID: o.ID, UUID: o.SubscriptionUUID, Plan: unlimitedPlan, MaxSeats: limitOr(o.MaxSeats, unlimitedSeats),
+			MaxAPICalls: limitOr(o.MaxAPICalls, unlimitedCalls)},
 		PersistTraitData: o.PersistTraitData, BlockAccessToAdmin: o.BlockAccessToAdmin,
 		RestrictProjectCreateToAdmin: o.RestrictProjectCreateToAdmin, Force2FA: o.Force2FA,
 	}

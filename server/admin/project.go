@@ -111,7 +111,7 @@ func mayCreateProject(c *Ctx) error {
 		return route.PermissionDenied()
 	}
 	c.Organisation = o
-	return nil
+	return projectFree(c, o)
 }
 
 // ownProjects lists the projects that the caller may see, by id.

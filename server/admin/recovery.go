@@ -93,6 +93,7 @@ func confirmPasswordReset(c *Ctx, in passwordReset) (route.Empty, error) {
 	fsm.Users.Put(c.Tx, u)
 	spendTokens(c, u.ID)
 	fsm.TokensByUser.DeleteAll(c.Tx, u.ID)
+	endPrograms(c, u.ID)
 	return c.OK()
 }
 

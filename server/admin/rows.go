@@ -10,7 +10,8 @@ import (
 func Rows() []route.Row {
 	return slices.Concat(
 		userRows(), meRows(), recoveryRows(), activationRows(), loginRows(), secondFactorRows(),
-		organisationRows(), memberRows(), masterAPIKeyRows(),
+		oauthMetadataRows(), oauthClientRows(), oauthAuthorizeRows(), oauthTokenRows(),
+		organisationRows(), organisationSettingRows(), memberRows(), masterAPIKeyRows(),
 		groupRows(), groupUserRows(), inviteRows(), inviteLinkRows(), joinRows(),
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(), environmentVersioningRows(),

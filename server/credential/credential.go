@@ -123,6 +123,15 @@ func HashMasterKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
 // SameHash compares hashes in constant time.
 func SameHash(a, b [32]byte) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }
 
+// NewOAuthClientID makes the public name of a registered program.
+func NewOAuthClientID() string { return random(alphanumeric, 32) }
+
+// NewOAuthSecret makes an authorization code or a token, 256 bits, and what is stored of it.
+func NewOAuthSecret() (secret string, hash [32]byte) {
+	secret = random(alphanumeric, 43)
+	return secret, sha256.Sum256([]byte(secret))
+}
+
 // random picks n characters; bytes beyond the largest multiple of the alphabet are thrown away, so none is likelier than another.
 func random(alphabet string, n int) string {
 	limit := 256 - 256%len(alphabet)

@@ -42,7 +42,7 @@ func (a *API) enter(ctx *fasthttp.RequestCtx) (caller, *fault) {
 			return caller{}, noState
 		}
 	}
-	if view.Organisation.StopServingFlags {
+	if !view.Organisation.Serves() {
 		return caller{}, stopped
 	}
 	return caller{view: view, server: found.Server}, nil

@@ -64,7 +64,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 			return caller{}, route.Unavailable(msgNoState, 1)
 		}
 	}
-	if view.Organisation.StopServingFlags {
+	if !view.Organisation.Serves() {
 		return caller{}, route.Forbidden(msgStopped)
 	}
 	if kind != 0 {

@@ -168,7 +168,7 @@ func (s *SDK) streamed(key []byte) (*fsm.Live, error) {
 			return nil, route.Unavailable(msgNoState, 1)
 		}
 	}
-	if view.Organisation.StopServingFlags {
+	if !view.Organisation.Serves() {
 		return nil, route.Forbidden(msgStopped)
 	}
 	return found.Live, nil

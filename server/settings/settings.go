@@ -119,6 +119,7 @@ func (s *Settings) Options() admin.Options {
 		AllowRegistrationWithoutInvite: !s.RegistrationInvite, PreventSignup: s.PreventSignup,
 		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks,
 		LoginPerMinute: s.LoginPerMinute, UsagePerMinute: s.UsagePerMinute, AdminPerMinute: s.AdminPerMinute, EmailActivation: s.EmailActivation,
+		PublicURL: s.PublicURL, FrontendURL: s.FrontendURL,
 		AllowPrivateWebhooks: s.AllowPrivateHooks, E2EToken: s.E2EToken,
 		MaxFeatures: s.MaxFeatures, MaxSegments: s.MaxSegments, MaxSegmentOverrides: s.MaxSegmentOverrides,
 		FeatureValueLimit: s.FeatureValueLimit, SegmentConditions: s.SegmentConditions,

@@ -1,0 +1,31 @@
+package fsm
+
+import "time"
+
+// limitsEvery is how often the API calls of organisations with a limit are
+// counted: nodes report theirs every ten seconds anyway.
+const limitsEvery = 30 * time.Second
+
+// apiCallLimits stops and resumes organisations whose API calls reached their
+// limit, or no longer do in a new month.
+func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
+	if now < s.limitsDue {
+		return nil
+	}
+	var changed []Organisation
+	for o := range Organisations.All(r) {
+		if over := o.OverAPICalls(r, now); over != o.APICallsExceeded {
+			o.APICallsExceeded = over
+			changed = append(changed, o)
+		}
+	}
+	if len(changed) == 0 {
+		s.limitsDue = now.Add(limitsEvery)
+		return nil
+	}
+	return func(tx *Tx) {
+		for _, o := range changed {
+			Organisations.Put(tx, o)
+		}
+	}
+}

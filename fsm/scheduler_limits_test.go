@@ -1,0 +1,50 @@
+package fsm
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAPICallLimits stops an organisation at its limit and resumes it in the
+// next month.
+func TestAPICallLimits(t *testing.T) {
+	f := newTestFSM(t)
+	p := &logProposer{fsm: f}
+	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+	w := NewWriter(f, p, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	defer w.Stop()
+	w.Gained()
+	write := func(run func(*Tx)) {
+		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error { run(tx); return nil })
+		require.NoError(t, err)
+	}
+	write(func(tx *Tx) {
+		Organisations.Put(tx, Organisation{ID: 1, MaxAPICalls: 5})
+		Organisations.Put(tx, Organisation{ID: 2})
+		Projects.Put(tx, Project{ID: 1, Organisation: 1})
+		Environments.Put(tx, Environment{ID: 1, Project: 1, APIKey: "a"})
+		Usages.Put(tx, Usage{Environment: 1, Kind: UsageFlags, Bucket: TimeOf(now.Truncate(time.Hour)), Count: 4})
+		Usages.Put(tx, Usage{Environment: 1, Kind: UsageIdentities, Bucket: TimeOf(now.AddDate(0, -1, 0)), Count: 40})
+		Usages.Put(tx, Usage{Environment: 1, Kind: UsageEvaluation, Bucket: TimeOf(now), Count: 40})
+	})
+	s := &Scheduler{fsm: f, writer: w, clock: func() time.Time { return now }, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
+	serves := func() bool {
+		require.NoError(t, s.due(context.Background()))
+		o, ok := Organisations.Get(f.State(), 1)
+		require.True(t, ok)
+		return o.Serves()
+	}
+	require.True(t, serves())
+	write(func(tx *Tx) {
+		Usages.Put(tx, Usage{Environment: 1, Kind: UsageTraits, Bucket: TimeOf(now.Truncate(time.Hour)), Count: 1})
+	})
+	require.True(t, serves(), "it was looked at just now")
+	now = now.Add(limitsEvery)
+	require.False(t, serves())
+	now = now.Add(2 * time.Hour) // December
+	require.True(t, serves())
+}
