@@ -44,6 +44,9 @@ var unlogged = map[uint8]bool{
 	nodeSequences.def.number:   true,
 	SecondFactors.def.number:   true,
 	OneTimeTokens.def.number:   true,
+	// Webhooks hold secrets, and what is delivered tells of rows that are logged themselves.
+	Webhooks.def.number:          true,
+	WebhookDeliveries.def.number: true,
 }
 
 // Model names the table of the change as Flagsmith does ("Feature").

@@ -227,6 +227,7 @@ var fillers = []func(*Tx, *rand.Rand){
 	filler(FeatureVersions), filler(FeatureVersionStates),
 	filler(Invites), filler(InviteLinks), filler(EnvironmentOnboardings),
 	filler(OAuthClients), filler(OAuthGrants), filler(OAuthTokens),
+	filler(Webhooks), filler(WebhookDeliveries),
 }
 
 func filler[R any](table Table[R]) func(*Tx, *rand.Rand) {

@@ -52,6 +52,8 @@ type sizes struct {
 	answers   uint64
 	audit     uint64
 	usage     uint64
+	webhooks  uint64 // of what waits
+	waiting   uint64 // deliveries, not bytes
 }
 
 func (s *sizes) changed(before, after any) {
@@ -66,16 +68,24 @@ func (s *sizes) changed(before, after any) {
 			s.audit += sign * uint64(len(row.raw))
 		case *stored[Usage]:
 			s.usage += sign * uint64(len(row.raw))
+		case *stored[WebhookDelivery]:
+			if row.row.Outcome == DeliveryWaiting {
+				s.webhooks += sign * uint64(len(row.raw))
+				s.waiting += sign
+			}
 		}
 	}
 }
 
 // Held is how many bytes of rows the growing tables hold.
 type Held struct {
-	ChangeLog, Answers, Audit, Usage uint64
+	ChangeLog, Answers, Audit, Usage, Webhooks uint64
 }
 
 // Held returns the bytes held by the tables that have a cap in bytes.
 func (s *State) Held() Held {
-	return Held{ChangeLog: s.sizes.changeLog, Answers: s.sizes.answers, Audit: s.sizes.audit, Usage: s.sizes.usage}
+	return Held{ChangeLog: s.sizes.changeLog, Answers: s.sizes.answers, Audit: s.sizes.audit, Usage: s.sizes.usage, Webhooks: s.sizes.webhooks}
 }
+
+// DeliveriesWaiting is how many deliveries to webhooks wait.
+func (s *State) DeliveriesWaiting() uint64 { return s.sizes.waiting }

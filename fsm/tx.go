@@ -13,6 +13,7 @@ import (
 // valid only inside the function it was given to and on its goroutine.
 type Tx struct {
 	txn        *memdb.Txn
+	fork       *memdb.MemDB // without what txn writes
 	state      *State
 	now        Time
 	author     Author

@@ -58,6 +58,7 @@ type Writer struct {
 	clock   func() time.Time
 	mailbox *actor.Actor[*request]
 	caps    identityCaps
+	derive  func(*Tx)
 
 	// Owned by the actor.
 	verified bool // a barrier passed since leadership was gained or a propose failed
@@ -95,6 +96,10 @@ func NewWriter(f *FSM, p Proposer, clock func() time.Time, log *slog.Logger) *Wr
 	w.mailbox = actor.StartBatch(1024, w.turn)
 	return w
 }
+
+// Derive sets what runs at the end of every successful transaction and may add
+// rows that follow from what it changed. It is set before the first write.
+func (w *Writer) Derive(f func(*Tx)) { w.derive = f }
 
 // Stop lets waiting writes finish and ends the actor.
 func (w *Writer) Stop() { w.mailbox.Stop() }
@@ -271,7 +276,7 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, g
 	if r.err = r.ctx.Err(); r.err != nil {
 		return 0
 	}
-	tx := &Tx{txn: fork.Txn(true), state: state, now: now, author: r.author, last: map[rowKey]int{}}
+	tx := &Tx{txn: fork.Txn(true), fork: fork, state: state, now: now, author: r.author, last: map[rowKey]int{}}
 	s, _ := sequences.Get(tx, uint64(ChangeLog.def.number))
 	tx.writeID = s.Last + 1
 	r.tx = tx
@@ -302,7 +307,11 @@ func (w *Writer) call(run func(*Tx) error, tx *Tx) (err error) {
 			err = fmt.Errorf("%w: %v", ErrPanicked, p)
 		}
 	}()
-	return run(tx)
+	if err := run(tx); err != nil || w.derive == nil {
+		return err
+	}
+	w.derive(tx)
+	return nil
 }
 
 func (w *Writer) answer(batch []*request, index uint64, done *ChangesetResult) {

@@ -66,6 +66,15 @@ func (n *Node) Write(t testing.TB, run func(*fsm.Tx) error) fsm.Written {
 	return written
 }
 
+// LateWriter is a second Writer with a clock of its own, for what falls due later;
+// the first one must rest. It ends with the test.
+func (n *Node) LateWriter(t testing.TB, clock func() time.Time, derive func(*fsm.Tx)) *fsm.Writer {
+	w := fsm.NewWriter(n.FSM, n.Proposer, clock, slog.New(slog.DiscardHandler))
+	w.Derive(derive)
+	t.Cleanup(w.Stop)
+	return w
+}
+
 func (n *Node) close() {
 	n.Usage.Stop()
 	n.Identities.Stop()
