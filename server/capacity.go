@@ -34,6 +34,7 @@ func (n *Node) capacities() []capacity {
 		{"audit_log", int64(held.Audit), int64(st.KeepAuditBytes), "bytes"},
 		{"idempotency_answers", int64(held.Answers), int64(st.KeepAnswerBytes), "bytes"},
 		{"usage", int64(held.Usage), int64(st.KeepUsageBytes), "bytes"},
+		{"webhook_events", int64(held.Webhooks), int64(st.KeepWebhookBytes), "bytes"},
 		{"identities", identities, int64(st.MaxIdentities), "identities"},
 		{"trait_keys", keys, int64(st.MaxTraitKeys), "keys"},
 	}

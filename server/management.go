@@ -185,6 +185,7 @@ func (m *management) observe(n *Node) {
 	gauge("flagraft_new_identities_refused_total", func() float64 { return float64(n.identities.Refused()) })
 	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
 	n.observeHashChecks(gauge)
+	n.deliverer.observe(gauge)
 	m.observeCapacities(n, gauge)
 	m.set.Store(set)
 }

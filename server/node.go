@@ -43,6 +43,8 @@ type Node struct {
 	// OnFatal, if set, is called instead of ending the process when this node must not go on: a damaged or hung disk, or a state that is not
 	// the majority's. Whoever sets it stops the node.
 	OnFatal func(error)
+	// Webhooks are the times of delivering; tests use shorter ones.
+	Webhooks WebhookTiming
 	// Clock is the wall clock; fault tests step it.
 	Clock func() time.Time
 
@@ -58,6 +60,7 @@ type Node struct {
 	mailer     *mail.Mailer
 	scheduler  *fsm.Scheduler
 	checker    *fsm.HashChecker
+	deliverer  *deliverer
 	api        *admin.API
 	sdk        *sdk.SDK
 	server     *Server
@@ -68,6 +71,7 @@ type Node struct {
 	founder  *actor.Loop
 	levels   *actor.Loop // raises the format level
 	archives *actor.Loop // takes scheduled backups
+	webhooks *actor.Loop // delivers events
 	started  time.Time
 	running  atomic.Bool // everything is up
 	stopping atomic.Bool
@@ -78,7 +82,7 @@ type Node struct {
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
-	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
+	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), Webhooks: defaultWebhookTiming(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
 	n.fsm.OnDiverged(n.fatal)
 	return n
@@ -117,6 +121,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	n.founder = actor.Go(n.found)
 	n.levels = actor.Go(n.raiseLevels)
 	n.archives = actor.Go(n.archive)
+	n.webhooks = actor.Go(n.deliverer.run)
 	n.cluster.OnRemoved(n.retire)
 	if err := n.server.listen(); err != nil {
 		return err
@@ -144,6 +149,9 @@ func (n *Node) clusterConfig() cluster.Config {
 func (n *Node) startActors() {
 	p := proposer{n.cluster}
 	n.writer = fsm.NewWriter(n.fsm, p, n.Clock, n.log)
+	if !n.settings.DisableWebhooks {
+		n.writer.Derive(admin.Announce)
+	}
 	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
 	n.writer.SetCaps(n.settings.IdentityCaps())
 	n.batcher.SetCaps(n.fsm, n.settings.IdentityCaps())
@@ -170,6 +178,7 @@ func (n *Node) assemble() error {
 	n.server.openStreams = n.streams.Open
 	n.identities.Bound(n.server.budget.identities)
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
+	n.deliverer = newDeliverer(n)
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api, n.server.atLevel = n.api, n.atLevel
 	n.management.observe(n)
@@ -181,7 +190,7 @@ func (n *Node) adminEnv() *admin.Env {
 		Log: n.log, Clock: n.Clock, Options: n.settings.Options(), Version: n.build.Version,
 		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock), Lockout: admin.NewLockout(n.Clock),
 		ReadyNodes: n.readyNodes,
-		Views:      n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(),
+		Views:      n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(), Webhooks: n.deliverer.sender,
 	}
 }
 
@@ -311,6 +320,7 @@ func (n *Node) stop(ctx context.Context) error {
 		n.founder.Stop()
 		n.levels.Stop()
 		n.archives.Stop()
+		n.webhooks.Stop()
 	}
 	if n.streams != nil {
 		n.streams.Stop() // clients connect to another node

@@ -13,6 +13,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/fsmtest"
 	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/webhook"
 )
 
 // harness serves the admin API on one node's state, in process. It starts with one organisation, project and environment, an ADMIN and a
@@ -40,7 +41,10 @@ func newHarness(t *testing.T) *harness {
 	h.api = &API{FSM: h.node.FSM, Writer: h.node.Writer, Env: &Env{
 		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: DefaultOptions(), Throttle: NewThrottle(time.Now), Lockout: NewLockout(time.Now), Version: "test",
 		Passwords: plainPasswords{}, Views: h.node.Views, Identities: h.node.Identities, Mailer: h, SiteURL: "https://site.example/",
+		Webhooks: webhook.New(5*time.Second, false, "test"),
 	}}
+	h.node.Writer.Derive(Announce)
+	t.Cleanup(func() { h.api.Env.Webhooks.Close() })
 	h.node.Write(t, h.found)
 	return h
 }

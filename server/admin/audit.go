@@ -132,8 +132,8 @@ func auditAlone(c *Ctx, a fsm.AuditLog, visible bool) (auditDetail, error) {
 }
 
 // renderAudit shows a row with its project and environment as they are, or as they were when they were deleted.
-func renderAudit(c *Ctx, a fsm.AuditLog) auditJSON {
-	out := auditJSON{ID: a.ID, CreatedDate: a.CreatedDate, Log: a.Log, Author: renderUser(c, a.Author), RelatedObjectType: a.RelatedObjectType,
+func renderAudit(r fsm.Reader, a fsm.AuditLog) auditJSON {
+	out := auditJSON{ID: a.ID, CreatedDate: a.CreatedDate, Log: a.Log, Author: renderUser(r, a.Author), RelatedObjectType: a.RelatedObjectType,
 		IsSystemEvent: a.IsSystemEvent}
 	if a.RelatedObjectID != 0 {
 		out.RelatedObjectID = &a.RelatedObjectID
@@ -141,11 +141,11 @@ func renderAudit(c *Ctx, a fsm.AuditLog) auditJSON {
 	if a.RelatedObjectUUID != uuid.Nil {
 		out.RelatedObjectUUID = &a.RelatedObjectUUID
 	}
-	if p, ok := firstOf(c, a.Project, fsm.Projects, fsm.DeletedProjects); ok {
+	if p, ok := firstOf(r, a.Project, fsm.Projects, fsm.DeletedProjects); ok {
 		shown := renderProject(p)
 		out.Project = &shown
 	}
-	if e, ok := firstOf(c, a.Environment, fsm.Environments, fsm.DeletedEnvironments); ok {
+	if e, ok := firstOf(r, a.Environment, fsm.Environments, fsm.DeletedEnvironments); ok {
 		shown := renderEnvironment(e)
 		out.Environment = &shown
 	}

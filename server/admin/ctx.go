@@ -9,6 +9,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/webhook"
 )
 
 // Ctx is one request of the admin API. It is the request's fsm.Reader: the newest state that satisfies its consistency, or the
@@ -61,6 +62,8 @@ type Env struct {
 	Mailer Mailer
 	// SiteURL is where links in mails point; handlers use Env.Link.
 	SiteURL string
+	// Webhooks calls webhooks, and judges their addresses.
+	Webhooks *webhook.Sender
 	// Document renders the SDK environment document; nil until the server has set it.
 	Document func(environment uint64) ([]byte, error)
 }
@@ -97,8 +100,6 @@ type Options struct {
 	UsagePerMinute int
 	// AdminPerMinute is the limit of requests per account or organisation key; 0: none.
 	AdminPerMinute int
-	// AllowPrivateWebhooks lets webhooks point at loopback and private addresses.
-	AllowPrivateWebhooks bool
 	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.
 	E2EToken string
 

@@ -23,6 +23,9 @@ func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 	fsm.FeatureExportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.FeatureImportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.EnvironmentOnboardings.Delete(c.Tx, e.ID)
+	for _, w := range fsm.WebhooksByEnvironment.List(c, e.ID) {
+		fsm.DeleteWebhook(c.Tx, w.ID)
+	}
 	c.Identity(identity.Op{Kind: identity.KindDropEnvironment, Environment: e.ID}, nil)
 	fsm.DeletedEnvironments.Put(c.Tx, e)
 	fsm.Environments.Delete(c.Tx, e.ID)
@@ -54,6 +57,9 @@ func deleteOrganisationTree(c *Ctx, organisation uint64) {
 	}
 	for _, g := range fsm.GroupsByOrganisation.List(c, organisation) {
 		deleteGroupTree(c, g)
+	}
+	for _, w := range fsm.WebhooksByOrganisation.List(c, organisation) {
+		fsm.DeleteWebhook(c.Tx, w.ID)
 	}
 	fsm.MembershipsByOrganisation.DeleteAll(c.Tx, organisation)
 	fsm.InvitesByOrganisation.DeleteAll(c.Tx, organisation)

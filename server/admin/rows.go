@@ -16,7 +16,7 @@ func Rows() []route.Row {
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(), environmentVersioningRows(),
 		environmentOnboardingRows(),
-		auditRows(),
+		auditRows(), webhookRows(), webhookTestRows(), webhookDeliveryRows(),
 		tagRows(),
 		metadataFieldRows(), metadataModelFieldRows(),
 		usageRows(), featureHealthRows(), featureHealthHookRows(), codeReferenceRows(), lifecycleRows(), featureExportRows(), featureImportRows(),

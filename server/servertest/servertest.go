@@ -52,6 +52,14 @@ func Start(t testing.TB, change ...func(*settings.Settings)) *Node {
 	return n
 }
 
+// StartWith is Start with a function that sets up the node before it starts.
+func StartWith(t testing.TB, setUp func(*server.Node), change ...func(*settings.Settings)) *Node {
+	t.Helper()
+	n := launch(t, FastTiming(), setUp, change...)
+	n.WaitReady(t)
+	return n
+}
+
 // calmTiming are timers for clusters in tests: three nodes and their clients on
 // two busy cores keep their leader.
 func calmTiming() cluster.Timing {

@@ -69,6 +69,7 @@ type Settings struct {
 	MemoryLimit        string `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
 	HashConcurrency    int    `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
 	AllowPrivateHooks  bool   `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
+	DisableWebhooks    bool   `flag:"disable-webhooks" usage:"queue nothing for webhooks and call none"`
 	RegistrationInvite bool   `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
 	PreventSignup      bool   `flag:"prevent-signup" usage:"refuse every sign-up"`
 	RestrictOrgCreate  bool   `flag:"restrict-org-create-to-superusers" usage:"only superusers make organisations"`
@@ -88,13 +89,14 @@ type Settings struct {
 	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
 
-	HeaderTimeout time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
-	ReadTimeout   time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
-	WriteTimeout  time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer; streams have none"`
-	IdleTimeout   time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
-	LeaderTimeout time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
-	StopTimeout   time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
-	ProbeInterval time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`
+	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
+	ReadTimeout    time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
+	WriteTimeout   time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer; streams have none"`
+	IdleTimeout    time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
+	LeaderTimeout  time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
+	StopTimeout    time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
+	WebhookTimeout time.Duration `flag:"webhook-timeout" default:"10s" usage:"time a webhook has to answer"`
+	ProbeInterval  time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`
 
 	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" usage:"age at which change-log rows go"`
 	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"size of the change log"`
@@ -103,6 +105,9 @@ type Settings struct {
 	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" usage:"size of the usage counts"`
 	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
 	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" usage:"size of the answers to idempotency keys"`
+	KeepWebhooks       time.Duration `flag:"keep-webhooks" default:"24h" usage:"age at which an event that its webhook never took is given up; the leader's setting counts, as for the next two"`
+	KeepWebhookEvents  int           `flag:"keep-webhook-events" default:"10000" usage:"events that wait for one webhook; beyond, the oldest are given up"`
+	KeepWebhookBytes   int           `flag:"keep-webhook-bytes" default:"67108864" usage:"size of all events that wait"`
 	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" usage:"how long answers to idempotency keys are kept"`
 
 	BackupDir         string `flag:"backup-dir" usage:"directory below which scheduled backups to directories lie; default: backups in the data directory"`
@@ -120,7 +125,7 @@ func (s *Settings) Options() admin.Options {
 		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks,
 		LoginPerMinute: s.LoginPerMinute, UsagePerMinute: s.UsagePerMinute, AdminPerMinute: s.AdminPerMinute, EmailActivation: s.EmailActivation,
 		PublicURL: s.PublicURL, FrontendURL: s.FrontendURL,
-		AllowPrivateWebhooks: s.AllowPrivateHooks, E2EToken: s.E2EToken,
+		E2EToken:    s.E2EToken,
 		MaxFeatures: s.MaxFeatures, MaxSegments: s.MaxSegments, MaxSegmentOverrides: s.MaxSegmentOverrides,
 		FeatureValueLimit: s.FeatureValueLimit, SegmentConditions: s.SegmentConditions,
 	}

@@ -1,0 +1,332 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+)
+
+// hooked is an event that waits.
+type hooked struct {
+	Type string         `json:"event_type"`
+	Data map[string]any `json:"data"`
+	raw  string
+}
+
+// waiting gives what waits for a webhook.
+func (h *harness) waiting(hook uint64) (events []hooked) {
+	h.Helper()
+	for d := range fsm.WebhookDeliveriesWaiting.All(h.node.FSM.State(), hook) {
+		e := hooked{raw: string(d.Body)}
+		require.NoError(h, json.Unmarshal(d.Body, &e), e.raw)
+		require.Equal(h, d.Event, e.Type)
+		events = append(events, e)
+	}
+	return events
+}
+
+// taken is waiting without what it returned before.
+func (h *harness) taken(hook uint64) []hooked {
+	h.Helper()
+	events := h.waiting(hook)
+	h.node.Write(h, func(tx *fsm.Tx) error {
+		fsm.WebhookDeliveriesByWebhook.DeleteAll(tx, hook)
+		return nil
+	})
+	return events
+}
+
+// brief words events: type, what of, and what became of it.
+func brief(events []hooked) (out []string) {
+	state := func(v any) string {
+		s, ok := v.(map[string]any)
+		if !ok {
+			return "-"
+		}
+		of := ""
+		if fs, ok := s["feature_segment"].(map[string]any); ok {
+			of = fmt.Sprintf(" for %v/%v", fs["segment"].(map[string]any)["name"], fs["priority"])
+		}
+		if s["identity"] != nil {
+			of = fmt.Sprintf(" for %v %v", s["identity"], s["identity_identifier"])
+		}
+		return fmt.Sprintf("%v %v%s", s["enabled"], s["feature_state_value"], of)
+	}
+	for _, e := range events {
+		if e.Type == EventAudit {
+			out = append(out, "AUDIT "+e.Data["log"].(string))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s -> %s", e.Type, state(e.Data["previous_state"]), state(e.Data["new_state"])))
+	}
+	return out
+}
+
+func (h *harness) hooks() (env, org uint64) {
+	h.Helper()
+	return h.post(environmentHooks, `{"url":"https://8.8.8.8/e"}`, 201).id(), h.post(h.organisationHooks(), `{"url":"https://8.8.8.8/o"}`, 201).id()
+}
+
+// TestWebhookPayloads compares whole bodies, byte for byte.
+func TestWebhookPayloads(t *testing.T) {
+	h := newHarness(t)
+	env, org := h.hooks()
+	f := h.feature(`{"name":"hooked","initial_value":"v\u00e9"}`)
+	s, _ := fsm.FeatureStatesByEnvironment.First(h.node.FSM.State(), h.environment.ID, fsm.StateDefault, f)
+	row, _ := fsm.Features.Get(h.node.FSM.State(), f)
+	at := func(t fsm.Time) string { return t.Std().Format("2006-01-02T15:04:05.000000Z") }
+	feature := fmt.Sprintf(`{"created_date": %q, "default_enabled": false, "description": null, "id": %d, "initial_value": "v\u00e9", "name": "hooked", `+
+		`"project": {"id": %d, "name": "Project"}, "type": "STANDARD"}`, at(row.CreatedDate), f, h.project.ID)
+	shown := func(enabled bool, value string) string {
+		return fmt.Sprintf(`{"enabled": %t, "environment": {"id": %d, "name": "Env"}, "feature": %s, "feature_segment": null, "feature_state_value": %s, `+
+			`"identity": null, "identity_identifier": null, "multivariate_feature_state_values": []}`, enabled, h.environment.ID, feature, value)
+	}
+	created := h.taken(env)
+	require.Len(t, created, 1)
+	require.Equal(t, fmt.Sprintf(`{"data": {"changed_by": "admin@example.com", "new_state": %s, "timestamp": %q}, "event_type": "FLAG_UPDATED"}`,
+		shown(false, `"v\u00e9"`), at(row.CreatedDate)), created[0].raw)
+
+	all := h.taken(org)
+	require.Equal(t, []string{"AUDIT New Flag / Remote Config created: hooked", "AUDIT New Flag / Remote Config created: hooked",
+		"FLAG_UPDATED - -> false vé"}, brief(all))
+	require.Equal(t, created[0].raw, all[2].raw)
+	audits := h.get(fmt.Sprintf("/api/v1/organisations/%d/audit/", h.organisation.ID), 200).object()["results"].([]any)
+	require.Equal(t, audits[0], any(all[1].Data), "the row as the API shows it")
+	require.Equal(t, audits[1], any(all[0].Data))
+	require.True(t, strings.HasPrefix(all[0].raw, `{"data": {"author": {"email": "admin@example.com", "first_name": "", "id": 1, `), all[0].raw)
+	require.True(t, strings.HasSuffix(all[0].raw, `"related_object_type": "FEATURE", "related_object_uuid": null}, "event_type": "AUDIT_LOG_CREATED"}`), all[0].raw)
+
+	h.patch(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", s.ID), `{"enabled":true}`, 200)
+	s, _ = fsm.FeatureStates.Get(h.node.FSM.State(), s.ID)
+	changed := h.taken(env)
+	require.Len(t, changed, 1)
+	require.Equal(t, fmt.Sprintf(`{"data": {"changed_by": "admin@example.com", "new_state": %s, "previous_state": %s, "timestamp": %q}, "event_type": "FLAG_UPDATED"}`,
+		shown(true, `"v\u00e9"`), shown(false, `"v\u00e9"`), at(s.UpdatedAt)), changed[0].raw)
+
+	h.remove(fmt.Sprintf("/api/v1/projects/%d/features/%d/", h.project.ID, f), 204)
+	gone := h.taken(env)
+	require.Len(t, gone, 1)
+	require.Regexp(t, `^\{"data": \{"changed_by": "admin@example.com", "new_state": null, "previous_state": `, gone[0].raw)
+	require.Contains(t, gone[0].raw, shown(true, `"v\u00e9"`))
+	require.Equal(t, "FLAG_DELETED", gone[0].Type)
+}
+
+// TestWebhookEvents goes through what changes flags, and wants the events in the reference's order.
+func TestWebhookEvents(t *testing.T) {
+	h := newHarness(t)
+	segment := h.segment("pros")
+	env, org := h.hooks()
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	s, _ := fsm.FeatureStatesByEnvironment.First(h.node.FSM.State(), h.environment.ID, fsm.StateDefault, f)
+	want := func(what string, environment []string, more ...string) {
+		t.Helper()
+		require.Equal(t, environment, brief(h.taken(env)), what)
+		require.Equal(t, more, brief(h.taken(org)), what)
+	}
+	state := fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", s.ID)
+	created := "FLAG_UPDATED - -> false v"
+	want("feature created", []string{created}, "AUDIT New Flag / Remote Config created: f", "AUDIT New Flag / Remote Config created: f", created)
+
+	h.put(state, `{"enabled":true,"feature_state_value":"new"}`, 200)
+	first, second := "FLAG_UPDATED false v -> false new", "FLAG_UPDATED false v -> true new"
+	want("value and switch", []string{first, second}, "AUDIT Remote config value updated for feature: f", first,
+		"AUDIT Flag state updated for feature: f", second)
+
+	h.put(state, `{"feature_state_value":5}`, 200)
+	valued := "FLAG_UPDATED true new -> true 5"
+	want("value", []string{valued}, "AUDIT Remote config value updated for feature: f", valued)
+
+	h.patch(state, `{"enabled":true}`, 200)
+	want("nothing", nil)
+
+	h.post(fmt.Sprintf("/api/v1/environments/env-key/features/%d/create-segment-override/", f),
+		fmt.Sprintf(`{"feature_segment":{"segment":%d},"enabled":false,"feature_state_value":{"type":"unicode","string_value":"seg"}}`, segment), 201)
+	override := "FLAG_UPDATED - -> false seg for pros/0"
+	want("segment override", []string{override}, "AUDIT Flag state / Remote config value updated for feature 'f' and segment 'pros'", override,
+		"AUDIT Remote config updated for segment override on feature 'f' and segment 'pros'.")
+
+	path, identity := h.newIdentity("ann")
+	own := h.post(path+"featurestates/", fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":"mine"}`, f), 201).id()
+	override = fmt.Sprintf("FLAG_UPDATED - -> true mine for %d ann", identity)
+	want("identity override", []string{override}, "AUDIT Remote config value updated for identity override on feature 'f' and identity 'ann'.", override)
+	h.remove(fmt.Sprintf("%sfeaturestates/%d/", path, own), 204)
+	override = fmt.Sprintf("FLAG_DELETED true mine for %d ann -> -", identity)
+	want("identity override deleted", []string{override}, override, "AUDIT Flag state / Remote config value deleted for feature 'f' and identity 'ann'")
+
+	h.post(path+"featurestates/", fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":5}`, f), 201)
+	same := fmt.Sprintf("FLAG_UPDATED - -> true 5 for %d ann", identity)
+	require.Equal(t, []string{same}, brief(h.taken(env)), "an override that is what it overrides")
+	h.taken(org)
+
+	h.patch(fmt.Sprintf("/api/v1/projects/%d/features/%d/", h.project.ID, f), `{"description":"d"}`, 200)
+	want("feature", nil, "AUDIT Flag / Remote Config updated: f")
+	h.patch(fmt.Sprintf("/api/v1/projects/%d/segments/%d/", h.project.ID, segment), `{"description":"d"}`, 200)
+	want("segment", nil, "AUDIT New Segment created: pros", "AUDIT Segment updated: pros")
+
+	link := h.post(featureSegments, fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, h.segment("more")), 201).id()
+	h.taken(org)
+	h.remove(fmt.Sprintf("%s%d/", featureSegments, link), 204)
+	want("a link without a state", nil, "AUDIT Flag state / Remote config value deleted for feature 'f' and segment 'more'")
+
+	// A new environment starts with states of its own: nobody is told of those.
+	h.post("/api/v1/environments/env-key/clone/", `{"name":"Clone"}`, 200)
+	want("clone", nil, "AUDIT New Environment created: Clone", "AUDIT Environment updated: Clone")
+
+	h.remove(fmt.Sprintf("/api/v1/projects/%d/features/%d/", h.project.ID, f), 204)
+	deleted := "FLAG_DELETED true 5 -> -"
+	require.Equal(t, []string{deleted}, brief(h.taken(env)), "the default only")
+	events := brief(h.taken(org))
+	require.Equal(t, []string{deleted, deleted}, events[:2], "of both environments")
+	require.Equal(t, "AUDIT Flag / Remote Config Deleted: f", events[len(events)-1])
+
+	// Enabled webhooks only, and each gets its own.
+	h.feature(`{"name":"g"}`)
+	h.patch(fmt.Sprintf("%s%d/", environmentHooks, env), `{"enabled":false}`, 200)
+	h.taken(env)
+	h.feature(`{"name":"h"}`)
+	require.Empty(t, h.waiting(env))
+	require.NotEmpty(t, h.waiting(org))
+}
+
+func TestWebhookEventsOfVariants(t *testing.T) {
+	h := newHarness(t)
+	f := h.flag("mv", fsm.FeatureValue{}, "a", "b")
+	env, _ := h.hooks()
+	options := h.options(f)
+	s, _ := fsm.FeatureStatesByEnvironment.First(h.node.FSM.State(), h.environment.ID, fsm.StateDefault, f.ID)
+	h.put(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", s.ID), fmt.Sprintf(
+		`{"enabled":%t,"multivariate_feature_state_values":[{"multivariate_feature_option":%d,"percentage_allocation":30},{"multivariate_feature_option":%d,"percentage_allocation":20}]}`,
+		s.Enabled, options[0], options[1]), 200)
+	events := h.taken(env)
+	require.Len(t, events, 1, "%v", brief(events))
+	s, _ = fsm.FeatureStates.Get(h.node.FSM.State(), s.ID)
+	require.Contains(t, events[0].raw, fmt.Sprintf(`"multivariate_feature_state_values": [{"id": %d, "multivariate_feature_option": {"id": %d, "value": "a"}, "percentage_allocation": 30.0}, `,
+		s.Multivariate[0].ID, options[0]))
+}
+
+func TestWebhookEventsOfEdgeOverrides(t *testing.T) {
+	h := newHarness(t)
+	h.feature(`{"name":"f","initial_value":"v"}`)
+	env, org := h.hooks()
+	put := func(body string) {
+		h.do("admin", "PUT", "/api/v1/environments/env-key/edge-identities-featurestates", body).must(200)
+	}
+	put(`{"identifier":"gerd","feature":"f","enabled":true,"feature_state_value":"g"}`)
+	put(`{"identifier":"gerd","feature":"f","enabled":true,"feature_state_value":"g2"}`)
+	put(`{"identifier":"gerd","feature":"f","enabled":true,"feature_state_value":"g2"}`)
+	h.do("admin", "DELETE", "/api/v1/environments/env-key/edge-identities-featurestates", `{"identifier":"gerd","feature":"f"}`).must(204)
+	events := h.taken(env)
+	id := events[0].Data["new_state"].(map[string]any)["identity"]
+	require.Equal(t, []string{
+		fmt.Sprintf("FLAG_UPDATED - -> true g for %v gerd", id), fmt.Sprintf("FLAG_UPDATED true g for %v gerd -> true g2 for %v gerd", id, id),
+		fmt.Sprintf("FLAG_DELETED true g2 for %v gerd -> -", id)}, brief(events))
+	require.Equal(t, "AUDIT Feature override created for feature 'f' and identity 'gerd'", brief(h.taken(org))[0])
+}
+
+// A state that is not live yet is told of when it gets live.
+func TestWebhookEventsOfScheduledStates(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	env, org := h.hooks()
+	s, _ := fsm.FeatureStatesByEnvironment.First(h.node.FSM.State(), h.environment.ID, fsm.StateDefault, f)
+	due := time.Now().Add(time.Hour)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		s.LiveFrom, s.UpdatedAt, s.Enabled = fsm.TimeOf(due), tx.Now(), true
+		fsm.FeatureStates.Put(tx, s)
+		return nil
+	})
+	require.Empty(t, h.waiting(env))
+	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, func() time.Time { return due.Add(time.Second) }, Announce), func() time.Time { return due.Add(time.Second) },
+		fsm.DefaultRetention(), h.api.Env.Log)
+	defer late.Stop()
+	late.Lead(true)
+	require.Eventually(t, func() bool { return len(h.waiting(env)) > 0 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{"FLAG_UPDATED - -> true v"}, brief(h.waiting(env)))
+	require.Equal(t, []string{"AUDIT Flag state updated for feature: f", "FLAG_UPDATED - -> true v"}, brief(h.waiting(org)))
+	require.Empty(t, h.waiting(env)[0].Data["changed_by"], "nobody did it")
+}
+
+// A write that has more to tell than the queue may take is written all the same, and its webhooks know that something is missing.
+func TestWebhookEventsOfHugeWrites(t *testing.T) {
+	h := newHarness(t)
+	_, org := h.hooks()
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		for range 12_000 {
+			tx.AuditOnly(fsm.AuditLog{Log: "something", Project: h.project.ID, RelatedObjectType: fsm.AuditFeature})
+		}
+		return nil
+	})
+	queued, done := h.waiting(org), fsm.WebhookDeliveriesDone.List(h.node.FSM.State(), org)
+	require.Greater(t, len(queued), 5_000)
+	require.Less(t, len(queued), 12_000)
+	require.Len(t, done, 1)
+	require.Equal(t, fsm.DeliveryGivenUp, done[0].Outcome)
+}
+
+func TestDeliveryLog(t *testing.T) {
+	h := newHarness(t)
+	env, _ := h.hooks()
+	list := fmt.Sprintf("/api/flagraft/v1/webhooks/%d/deliveries/", env)
+	h.get(list, 200).is(`{"count":0,"next":null,"previous":null,"results":[]}`)
+	h.feature(`{"name":"f"}`)
+	h.feature(`{"name":"g"}`)
+	first, _ := fsm.WebhookDeliveriesWaiting.First(h.node.FSM.State(), env)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		first.Attempts, first.Status, first.Tried, first.Error = 2, 503, tx.Now(), "no"
+		first.Finish(tx, fsm.DeliveryGivenUp, 10)
+		return nil
+	})
+	first, _ = fsm.WebhookDeliveries.Get(h.node.FSM.State(), first.ID)
+	require.Empty(t, first.Body)
+	at := func(t fsm.Time) string { return t.Std().Format("2006-01-02T15:04:05.000000Z") }
+	rows := h.get(list, 200).object()["results"].([]any)
+	require.Len(t, rows, 2)
+	require.Equal(t, map[string]any{"id": float64(first.ID), "event_type": "FLAG_UPDATED", "created_at": at(first.Created), "outcome": "given_up",
+		"attempts": 2.0, "tried_at": at(first.Tried), "due_at": nil, "status": 503.0, "error": "no"}, rows[1])
+	waits := rows[0].(map[string]any)
+	require.Equal(t, []any{"waiting", 0.0, nil, nil, ""}, []any{waits["outcome"], waits["attempts"], waits["tried_at"], waits["status"], waits["error"]})
+	require.Equal(t, waits["created_at"], waits["due_at"])
+	require.EqualValues(t, 1, h.get(list+"?outcome=waiting", 200).object()["count"])
+	h.get(list+"?outcome=lost", 400)
+	require.Len(t, h.get(list+"?page_size=1", 200).object()["results"], 1)
+
+	h.node.Write(t, func(tx *fsm.Tx) error { // what is kept is the newest
+		for range 5 {
+			fsm.WebhookDeliveries.Put(tx, fsm.WebhookDelivery{Webhook: env, Event: "E", Created: tx.Now()}).Finish(tx, fsm.DeliveryDelivered, 3)
+		}
+		return nil
+	})
+	require.EqualValues(t, 3, h.get(list+"?outcome=delivered", 200).object()["count"])
+	require.EqualValues(t, 0, h.get(list+"?outcome=given_up", 200).object()["count"])
+}
+
+// A version that takes the place of another is a change of what it changes, not of everything.
+func TestWebhookEventsOfVersions(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	h.post(fmt.Sprintf("/api/v1/environments/env-key/features/%d/create-segment-override/", f),
+		fmt.Sprintf(`{"feature_segment":{"segment":%d},"enabled":true,"feature_state_value":{"type":"unicode","string_value":"seg"}}`, h.segment("pros")), 201)
+	env, org := h.hooks()
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	require.Empty(t, h.taken(env), "nothing is different")
+	h.taken(org)
+
+	versions := fmt.Sprintf("/api/v1/environments/%d/features/%d/versions/", h.environment.ID, f)
+	h.post(versions, `{}`, 201)
+	require.Empty(t, h.waiting(env), "a draft")
+	require.Empty(t, h.waiting(org))
+	created := h.post(versions, `{"publish_immediately":true,"feature_states_to_update":[{"enabled":true,"feature_state_value":{"type":"unicode","string_value":"w"}}]}`, 201)
+	events := h.taken(env)
+	require.Len(t, events, 2, "%v", events)
+	require.Equal(t, []string{"FLAG_UPDATED false v -> true w"}, brief(events[:1]))
+	require.Equal(t, fmt.Sprintf(`{"data": {"feature": {"id": %d, "name": "f"}, "feature_states": [`+
+		`{"enabled": true, "multivariate_feature_state_values": [], "value": "w"}, {"enabled": true, "multivariate_feature_state_values": [], "value": "seg"}], `+
+		`"published_by": {"email": "admin@example.com", "id": %d}, "uuid": %q}, "event_type": "NEW_VERSION_PUBLISHED"}`, f, h.admin.ID, created.object()["uuid"]), events[1].raw)
+	require.Equal(t, []string{"AUDIT New version published for feature: f", "FLAG_UPDATED false v -> true w"}, brief(h.taken(org)))
+}

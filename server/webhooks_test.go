@@ -1,0 +1,379 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server"
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+	"github.com/flagraft/flagraft/server/webhook"
+)
+
+// receiver is somebody who is told of changes. It answers with status, or, when that is 0, not before the test ends.
+type receiver struct {
+	*testing.T
+	url  string
+	hang chan struct{}
+
+	mu     sync.Mutex
+	status int
+	calls  []received
+}
+
+type received struct {
+	id    uint64
+	event string
+	value any // of new_state
+	taken bool
+}
+
+const hookSecret = "s3cret"
+
+func newReceiver(t *testing.T, status int) *receiver {
+	t.Helper()
+	r := &receiver{T: t, status: status, hang: make(chan struct{})}
+	s := httptest.NewServer(r)
+	r.url = s.URL + "/hook?token=hidden"
+	t.Cleanup(func() { close(r.hang); s.Close() })
+	return r
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, _ := io.ReadAll(req.Body)
+	var e struct {
+		Type string `json:"event_type"`
+		Data struct {
+			New *struct {
+				Value any `json:"feature_state_value"`
+			} `json:"new_state"`
+		} `json:"data"`
+	}
+	if req.Header.Get(webhook.SignatureHeader) != webhook.Sign(hookSecret, body) || json.Unmarshal(body, &e) != nil {
+		r.Errorf("a bad request: %v %s", req.Header, body)
+	}
+	call := received{event: e.Type}
+	call.id, _ = strconv.ParseUint(req.Header.Get(webhook.DeliveryHeader), 10, 64)
+	if e.Data.New != nil {
+		call.value = e.Data.New.Value
+	}
+	r.mu.Lock()
+	status := r.status
+	call.taken = status/100 == 2
+	r.calls = append(r.calls, call)
+	r.mu.Unlock()
+	if status == 0 {
+		<-r.hang
+		return
+	}
+	w.WriteHeader(status)
+}
+
+func (r *receiver) answer(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = status
+}
+
+func (r *receiver) seen() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
+}
+
+// took gives the values of what the receiver accepted, each delivery once.
+func (r *receiver) took() (values []any) {
+	seen := map[uint64]bool{}
+	for _, c := range r.seen() {
+		if c.taken && !seen[c.id] {
+			seen[c.id] = true
+			values = append(values, c.value)
+		}
+	}
+	return values
+}
+
+// hookCluster is a cluster with a flag, that calls webhooks on loopback, and often.
+type hookCluster struct {
+	*testing.T
+	nodes []*servertest.Node
+	state string // path of the flag's state
+	token string
+	value int // last set
+}
+
+func newHookCluster(t *testing.T, size int, change ...func(*settings.Settings)) *hookCluster {
+	t.Helper()
+	h := &hookCluster{T: t}
+	setUp := func(n *server.Node) {
+		n.Webhooks = server.WebhookTiming{Tick: 2 * time.Millisecond, Sweep: 5 * time.Millisecond, FirstRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond}
+	}
+	change = slices.Concat([]func(*settings.Settings){func(st *settings.Settings) { st.AllowPrivateHooks, st.LoginPerMinute = true, 0 }}, change)
+	if size == 1 {
+		h.nodes = []*servertest.Node{servertest.StartWith(t, setUp, change...)}
+	} else {
+		h.nodes = servertest.ClusterOf(t, size, setUp, change...)
+	}
+	n := h.nodes[0]
+	require.Eventually(t, func() bool { return n.State().Level() == fsm.FormatLevel }, 20*time.Second, 5*time.Millisecond)
+	h.token = n.Token(t)
+	admin := h.client(0)
+	org := admin.Object("POST", "/api/v1/organisations/", `{"name":"O"}`, 201)["id"]
+	project := admin.Object("POST", "/api/v1/projects/", fmt.Sprintf(`{"name":"P","organisation":%v}`, org), 201)["id"]
+	admin.Object("POST", "/api/v1/environments/", fmt.Sprintf(`{"name":"E","project":%v}`, project), 201)
+	feature := admin.Object("POST", fmt.Sprintf("/api/v1/projects/%v/features/", project), `{"name":"f"}`, 201)["id"]
+	for s := range fsm.FeatureStatesByFeature.All(n.State(), uint64(feature.(float64))) {
+		h.state = fmt.Sprintf("%sfeaturestates/%d/", h.environment(), s.ID)
+	}
+	return h
+}
+
+func (h *hookCluster) client(node int) *servertest.Client {
+	return h.nodes[node%len(h.nodes)].Client(h.T).With("Authorization", "Token "+h.token)
+}
+
+func (h *hookCluster) environment() string {
+	for e := range fsm.Environments.All(h.nodes[0].State()) {
+		return "/api/v1/environments/" + e.APIKey + "/"
+	}
+	h.Fatal("no environment")
+	return ""
+}
+
+// hook makes a webhook of the environment.
+func (h *hookCluster) hook(url string) uint64 {
+	h.Helper()
+	w := h.client(0).Object("POST", h.environment()+"webhooks/", map[string]any{"url": url, "secret": hookSecret}, 201)
+	return uint64(w["id"].(float64))
+}
+
+// set gives the flag its next values, through one node after the other, and returns them.
+func (h *hookCluster) set(n int) (values []any) {
+	h.Helper()
+	for i := range n {
+		h.value++
+		h.client(i).Object("PUT", h.state, fmt.Sprintf(`{"enabled":true,"feature_state_value":%d}`, h.value), 200)
+		values = append(values, float64(h.value))
+	}
+	return values
+}
+
+// log gives the webhook's deliveries with an outcome, newest first.
+func (h *hookCluster) log(hook uint64, outcome string) []map[string]any {
+	h.Helper()
+	page := h.client(0).Object("GET", fmt.Sprintf("/api/flagraft/v1/webhooks/%d/deliveries/?outcome=%s", hook, outcome), nil, 200)
+	var rows []map[string]any
+	for _, r := range page["results"].([]any) {
+		rows = append(rows, r.(map[string]any))
+	}
+	return rows
+}
+
+func (h *hookCluster) eventually(holds func() bool, what string) {
+	h.Helper()
+	require.Eventually(h, holds, 30*time.Second, 2*time.Millisecond, what)
+}
+
+func (h *hookCluster) eventuallyTook(r *receiver, want []any) {
+	h.Helper()
+	h.eventually(func() bool { return len(r.took()) >= len(want) }, "not everything arrives")
+	require.Equal(h, want, r.took())
+}
+
+// switchOn makes the first change, which is told of twice: value and switch.
+func (h *hookCluster) switchOn() { h.set(1) }
+
+func TestWebhooksAreDelivered(t *testing.T) {
+	h := newHookCluster(t, 1)
+	h.switchOn()
+	r := newReceiver(t, 204)
+	hook := h.hook(r.url)
+	h.eventuallyTook(r, h.set(20))
+	h.eventually(func() bool { return len(h.log(hook, "delivered")) == 20 }, "not all are recorded")
+	last := h.log(hook, "delivered")[0]
+	require.Equal(t, []any{1.0, 204.0, "", "FLAG_UPDATED"}, []any{last["attempts"], last["status"], last["error"], last["event_type"]})
+	require.Empty(t, h.log(hook, "waiting"))
+	require.Contains(t, h.metrics(), `flagraft_webhook_attempts_total{outcome="delivered"} 20`)
+	require.Contains(t, h.metrics(), "flagraft_webhook_events_waiting 0")
+}
+
+func (h *hookCluster) metrics() string {
+	h.Helper()
+	answer, err := http.Get("http://" + h.nodes[0].ManagementAddr() + "/metrics")
+	require.NoError(h, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(h, err)
+	return string(body)
+}
+
+func TestWebhookFailsAndRecovers(t *testing.T) {
+	h := newHookCluster(t, 1)
+	h.switchOn()
+	r := newReceiver(t, 500)
+	hook := h.hook(r.url)
+	want := h.set(3)
+	h.eventually(func() bool { return len(r.seen()) >= 3 }, "it is not tried again")
+	for _, c := range r.seen() {
+		require.Equal(t, r.seen()[0].id, c.id, "the first event is in the way of the others")
+	}
+	h.eventually(func() bool { return h.log(hook, "waiting")[2]["attempts"].(float64) >= 3 }, "attempts are not recorded")
+	first := h.log(hook, "waiting")[2]
+	require.Equal(t, 500.0, first["status"])
+	require.Greater(t, first["due_at"], first["tried_at"])
+	require.Contains(t, h.metrics(), "flagraft_webhook_events_waiting 3")
+	r.answer(200)
+	h.eventuallyTook(r, want)
+}
+
+// What repeating would not change is not repeated, and the next event comes.
+func TestWebhookRefuses(t *testing.T) {
+	h := newHookCluster(t, 1)
+	h.switchOn()
+	r := newReceiver(t, 410)
+	hook := h.hook(r.url)
+	h.set(2)
+	h.eventually(func() bool { return len(h.log(hook, "refused")) == 2 }, "a refusal is not final")
+	require.Len(t, r.seen(), 2)
+	require.Equal(t, 410.0, h.log(hook, "refused")[0]["status"])
+	r.answer(302)
+	h.set(1)
+	h.eventually(func() bool { return len(h.log(hook, "refused")) == 3 }, "a redirect is not followed")
+	r.answer(429)
+	h.set(1)
+	h.eventually(func() bool { return len(r.seen()) > 5 }, "too many requests are those of now")
+	r.answer(200)
+	h.eventuallyTook(r, []any{float64(h.value)})
+}
+
+// More webhooks hang or fail than there are places, and the one that works gets everything.
+func TestDeadWebhooksKeepNobodyWaiting(t *testing.T) {
+	h := newHookCluster(t, 1, func(st *settings.Settings) { st.WebhookTimeout = 200 * time.Millisecond })
+	h.switchOn()
+	hanging, failing, good := newReceiver(t, 0), newReceiver(t, 503), newReceiver(t, 200)
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	hooks := []uint64{}
+	for range 20 {
+		hooks = append(hooks, h.hook(hanging.url))
+	}
+	for range 10 {
+		h.hook(failing.url)
+		h.hook(gone.URL)
+	}
+	h.hook(good.url)
+	h.eventuallyTook(good, h.set(10))
+	require.Empty(t, hanging.took())
+	h.eventually(func() bool {
+		waits := h.log(hooks[0], "waiting")
+		return waits[len(waits)-1]["error"] == "There was no answer in time."
+	}, "the reason is not shown")
+	require.Len(t, h.log(hooks[0], "waiting"), 10)
+}
+
+func TestWebhookEventsAreGivenUp(t *testing.T) {
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhookEvents = 5 })
+	h.switchOn()
+	dead, disabled := newReceiver(t, 500), newReceiver(t, 500)
+	hook, off := h.hook(dead.url), h.hook(disabled.url)
+	values := h.set(8)
+	h.eventually(func() bool { return len(h.log(hook, "given_up")) == 3 && len(h.log(hook, "waiting")) == 5 }, "more wait than may")
+	require.Equal(t, "Too many events waited for the webhook.", h.log(hook, "given_up")[0]["error"])
+
+	h.client(0).Object("PATCH", fmt.Sprintf("%swebhooks/%d/", h.environment(), off), `{"enabled":false}`, 200)
+	h.eventually(func() bool { return len(h.log(off, "waiting")) == 0 }, "a disabled webhook gets nothing")
+	require.Equal(t, "The webhook is disabled.", h.log(off, "given_up")[0]["error"])
+
+	dead.answer(200)
+	h.eventuallyTook(dead, values[3:])
+	require.Contains(t, h.metrics(), "flagraft_webhook_given_up_total 11")
+}
+
+func TestWebhookEventsGetTooOld(t *testing.T) {
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhooks = 300 * time.Millisecond })
+	h.switchOn()
+	dead := newReceiver(t, 500)
+	hook := h.hook(dead.url)
+	h.set(2)
+	h.eventually(func() bool { return len(h.log(hook, "given_up")) == 2 }, "they wait for ever")
+	require.Equal(t, "The webhook did not take it in time.", h.log(hook, "given_up")[0]["error"])
+	require.Equal(t, 500.0, h.log(hook, "given_up")[1]["status"], "of the last attempt")
+}
+
+func TestWebhookEventsFillTheirRoom(t *testing.T) {
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhookBytes = 4_000 })
+	h.switchOn()
+	dead := newReceiver(t, 500)
+	hook := h.hook(dead.url)
+	h.set(12)
+	h.eventually(func() bool { return h.nodes[0].State().Held().Webhooks <= 4_000 && len(h.log(hook, "given_up")) > 0 }, "they take more room than they may")
+	require.Equal(t, "Too many events waited for all webhooks.", h.log(hook, "given_up")[0]["error"])
+	require.NotEmpty(t, h.log(hook, "waiting"))
+}
+
+func TestWebhooksToPrivateAddresses(t *testing.T) {
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.AllowPrivateHooks = false })
+	h.switchOn()
+	r := newReceiver(t, 200)
+	require.Equal(t, 400, h.client(0).Do("POST", h.environment()+"webhooks/", map[string]any{"url": r.url}).Status)
+	var hook uint64
+	e := slices.Collect(fsm.Environments.All(h.nodes[0].State()))[0]
+	require.NoError(t, h.nodes[0].Update(t.Context(), func(tx *fsm.Tx) error { // as a name that leads elsewhere by now
+		hook = fsm.Webhooks.Put(tx, fsm.Webhook{Environment: e.ID, URL: r.url, Secret: hookSecret, Enabled: true}).ID
+		return nil
+	}))
+	h.set(1)
+	h.eventually(func() bool {
+		waits := h.log(hook, "waiting")
+		return len(waits) == 1 && waits[0]["attempts"].(float64) > 0
+	}, "it is not tried")
+	require.Equal(t, webhook.MsgPrivate, h.log(hook, "waiting")[0]["error"])
+	require.Empty(t, r.seen())
+}
+
+func TestWebhooksOff(t *testing.T) {
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.DisableWebhooks = true })
+	r := newReceiver(t, 200)
+	hook := h.hook(r.url)
+	h.set(2)
+	require.Empty(t, h.log(hook, "waiting"))
+	require.Empty(t, r.seen())
+}
+
+// The leader goes while a receiver is down: everything arrives all the same, each event after the one before it.
+func TestWebhooksOutliveTheLeader(t *testing.T) {
+	h := newHookCluster(t, 3)
+	h.switchOn()
+	r, up := newReceiver(t, 503), newReceiver(t, 200)
+	hook := h.hook(r.url)
+	h.hook(up.url)
+	want := h.set(9)
+	h.eventually(func() bool { return len(r.seen()) > 2 }, "it is not tried")
+
+	require.NoError(t, h.nodes[0].Stop(t.Context()))
+	h.nodes = h.nodes[1:]
+	want = append(want, h.set(6)...)
+	n := len(r.seen())
+	h.eventually(func() bool { return len(r.seen()) > n }, "the new leader does not try")
+	require.Len(t, h.log(hook, "waiting"), 15)
+	r.answer(200)
+	h.eventuallyTook(r, want)
+	h.eventuallyTook(up, want)
+	h.eventually(func() bool { return len(h.log(hook, "delivered")) == 15 }, "not all are recorded")
+	ids := []uint64{}
+	for _, c := range r.seen() {
+		ids = append(ids, c.id)
+	}
+	require.True(t, slices.IsSorted(ids), "an event came after a later one: %v", ids)
+}
