@@ -98,6 +98,7 @@ func TestEveryRead(t *testing.T) {
 	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) {
 		st.LoginPerMinute, st.UsagePerMinute, st.LeaderTimeout = 0, 0, time.Second
 	})
+	atLevel(t, nodes[0])
 	s := &script{T: t, nodes: nodes, kept: map[string]string{}, admin: nodes[0].Token(t)}
 	queries := s.reads()
 	seen := map[string]bool{}

@@ -45,6 +45,7 @@ type step struct {
 // repetition with the same Idempotency-Key, on any node and after a change of leader, gets the first answer and writes nothing.
 func TestEveryWrite(t *testing.T) {
 	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.LoginPerMinute, st.EmailActivation = 0, true })
+	atLevel(t, nodes[0])
 	s := &script{T: t, nodes: nodes, kept: map[string]string{}, admin: nodes[0].Token(t)}
 	raw, err := os.ReadFile("testdata/writes.txt")
 	require.NoError(t, err)

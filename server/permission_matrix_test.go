@@ -65,6 +65,7 @@ type matrix struct {
 
 func newMatrix(t *testing.T) *matrix {
 	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute, st.UsagePerMinute, st.EmailActivation = 0, 0, true })
+	atLevel(t, n)
 	m := &matrix{node: n, catalogue: map[fsm.Level][]string{}, refused: map[string]bool{}, userOnly: map[string]bool{}}
 	m.script = &script{T: t, nodes: []*servertest.Node{n}, kept: map[string]string{}, admin: n.Token(t)}
 	for name, level := range levels {
