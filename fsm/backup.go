@@ -181,6 +181,9 @@ func CheckBackup(r io.Reader) (BackupHeader, error) {
 	if err == nil {
 		err = chunks.Finish()
 	}
+	if err == nil {
+		err = chunks.of(h.Level)
+	}
 	if err != nil {
 		return h, fmt.Errorf("%w: %w", ErrBackup, err)
 	}

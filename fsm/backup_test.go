@@ -65,6 +65,13 @@ func TestBackupNoticesFlippedBits(t *testing.T) {
 		require.ErrorIs(t, err, ErrBackup, "byte %d, bit %d", i, bit)
 		raw[i] ^= bit
 	}
+	level := bytes.Index(raw, []byte(chunkMagic)) + len(chunkMagic)
+	for raw[level] = BaseLevel; raw[level] < FormatLevel; raw[level]++ {
+		_, err := VerifyBackup(bytes.NewReader(raw))
+		require.ErrorIs(t, err, ErrBackup, "level %d", raw[level])
+		_, err = CheckBackup(bytes.NewReader(raw))
+		require.ErrorIs(t, err, ErrBackup, "level %d", raw[level])
+	}
 	for range 200 {
 		n := r.IntN(len(raw))
 		_, err := VerifyBackup(bytes.NewReader(raw[:n]))

@@ -79,6 +79,8 @@ type chunkReader struct {
 	next []byte // unread part of buf
 	sum  hash.Hash
 	end  bool
+
+	level uint8 // that the header names; no checksum covers it
 }
 
 func newChunkReader(r io.Reader) (*chunkReader, error) {
@@ -92,7 +94,7 @@ func newChunkReader(r io.Reader) (*chunkReader, error) {
 	if level := head[len(chunkMagic)]; level < BaseLevel || level > FormatLevel {
 		return nil, fmt.Errorf("%w: it needs format level %d, this binary knows %d", ErrSnapshot, level, FormatLevel)
 	}
-	return &chunkReader{r: r, sum: sha256.New()}, nil
+	return &chunkReader{r: r, sum: sha256.New(), level: head[len(chunkMagic)]}, nil
 }
 
 func (c *chunkReader) Read(p []byte) (int, error) {
@@ -149,6 +151,14 @@ func (c *chunkReader) trailer() error {
 	}
 	c.end = true
 	return io.EOF
+}
+
+// of makes sure that the header is that of a state of a level.
+func (c *chunkReader) of(level uint8) error {
+	if want := max(level, BaseLevel); c.level != want {
+		return fmt.Errorf("%w: its header says format level %d, its state %d", ErrSnapshot, c.level, want)
+	}
+	return nil
 }
 
 // Finish reads to the end and checks the trailer.

@@ -153,7 +153,7 @@ func readSnapshot(r io.Reader) (*State, error) {
 	if err := chunks.Finish(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, chunks.of(s.Level())
 }
 
 func (s *State) readSections(r *bufio.Reader) error {
