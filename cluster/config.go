@@ -79,7 +79,7 @@ type Config struct {
 	OnReplay func(applied, target uint64)
 
 	// SnapshotThresholdBytes of log since the last snapshot (or the size of that
-	// snapshot, if larger) start a new one. Default 64 MB.
+	// snapshot, if larger) start a new one; each entry weighs 1 KB beside its bytes. Default 64 MB.
 	SnapshotThresholdBytes int64
 	// TrailingBytes of log are kept behind a snapshot for followers that lag. Default 64 MB.
 	TrailingBytes int64

@@ -209,13 +209,22 @@ func (n *Node) runMaintenance(ctx context.Context) {
 		} else {
 			stores = now
 		}
-		if n.store.counters.sinceSnapshot.Load() > max(n.cfg.SnapshotThresholdBytes, n.snaps.size.Load()) {
+		if n.replayCost() > max(n.cfg.SnapshotThresholdBytes, n.snaps.size.Load()) {
 			if err := n.Snapshot(); err != nil {
 				n.log.Warn("snapshot", "error", err)
 				pause(ctx, time.Second)
 			}
 		}
 	}
+}
+
+// replayWeight is what an entry weighs beside its bytes: many small ones take a start longer than few large ones.
+const replayWeight = 1 << 10
+
+// replayCost is what a start would have to read and apply, as bytes.
+func (n *Node) replayCost() int64 {
+	entries := int64(n.raft.LastIndex()) - int64(n.snaps.index.Load())
+	return n.store.counters.sinceSnapshot.Load() + replayWeight*max(entries, 0)
 }
 
 const maintenanceTick = 500 * time.Millisecond
@@ -230,21 +239,30 @@ func (n *Node) Snapshot() error {
 	}
 	began := time.Now()
 	f := n.raft.Snapshot()
-	if err := f.Error(); err != nil {
-		if errors.Is(err, raft.ErrNothingNewToSnapshot) {
-			return nil
-		}
+	err := f.Error()
+	nothing := errors.Is(err, raft.ErrNothingNewToSnapshot)
+	if err != nil && !nothing {
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
 	n.store.counters.sinceSnapshot.Add(-bytes)
 	list, err := n.snaps.List()
+	if err == nil && nothing && len(list) == 0 {
+		return nil
+	}
 	if err != nil || len(list) == 0 {
 		return fmt.Errorf("cluster: list snapshots: %w", err)
 	}
-	n.snaps.size.Store(list[0].Size)
+	n.snaps.size.Store(list[0].Size) // another node may have sent it
+	n.snaps.index.Store(list[0].Index)
+	if nothing {
+		return nil
+	}
 	n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
 	return nil
 }
+
+// maxTrailing bounds the entries kept behind a snapshot: each start checks every one of them.
+const maxTrailing = 1 << 17
 
 // trailingLogs turns TrailingBytes into entries by the mean size of those stored.
 func (n *Node) trailingLogs() uint64 {
@@ -253,5 +271,5 @@ func (n *Node) trailingLogs() uint64 {
 	if s.Entries > 0 {
 		mean += int64(s.Bytes / s.Entries)
 	}
-	return uint64(min(max(n.cfg.TrailingBytes/mean, 256), 1<<20))
+	return uint64(min(max(n.cfg.TrailingBytes/mean, 256), maxTrailing))
 }

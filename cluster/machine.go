@@ -146,6 +146,7 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", path, err)
 	}
 	snaps.size.Store(meta.Size)
+	snaps.index.Store(meta.Index)
 	return meta.Index, nil
 }
 
@@ -212,7 +213,8 @@ type snapshotStore struct {
 	raft.SnapshotStore
 	dir    string // of the node's data
 	opened func(index uint64)
-	size   atomic.Int64
+	size   atomic.Int64  // of the newest
+	index  atomic.Uint64 // of the newest
 }
 
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {

@@ -107,6 +107,18 @@ func TestSnapshotIsTriggeredByBytes(t *testing.T) {
 	eventually(t, func() bool { return m.node.Status().Snapshot > 0 && m.node.StorageStats().LogBytes < 20_000 })
 }
 
+// Many small entries take a start long, too: a thousand are like a megabyte.
+func TestSnapshotIsTriggeredByEntries(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, func(c *Config) { c.SnapshotThresholdBytes = 100 * replayWeight }).start()
+	waitReady(t, m)
+	for range 120 {
+		m.propose("x")
+	}
+	eventually(t, func() bool { return m.node.Status().Snapshot > 0 && m.node.replayCost() < 100*replayWeight })
+	require.Less(t, m.node.StorageStats().LogBytes, int64(100*replayWeight)/2)
+}
+
 func TestNothingIsReadyWithoutStateOrLeader(t *testing.T) {
 	t.Parallel()
 	m := newMember(t, func(c *Config) {

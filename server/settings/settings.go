@@ -40,7 +40,7 @@ type Settings struct {
 
 	RestoreFrom string `flag:"restore-from" usage:"backup file that a new installation starts from; means nothing once it holds something"`
 
-	SnapshotLogBytes int `flag:"snapshot-log-bytes" default:"67108864" usage:"size of the log since the last snapshot at which the next one is taken; never less than the snapshot itself"`
+	SnapshotLogBytes int `flag:"snapshot-log-bytes" default:"67108864" usage:"size of the log since the last snapshot at which the next one is taken, where an entry weighs 1 KB beside its bytes; never less than the snapshot itself"`
 	TrailingLogBytes int `flag:"trailing-log-bytes" default:"67108864" usage:"size of the log kept behind a snapshot, for nodes that lag"`
 
 	AdminEmail       string `flag:"admin-email" usage:"make this superuser on an installation without users"`
