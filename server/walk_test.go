@@ -30,6 +30,7 @@ func unknownPath(r *route.Row) string {
 // where it must be one.
 func TestEveryRow(t *testing.T) {
 	n := servertest.Start(t, func(st *settings.Settings) { st.UsagePerMinute = 0 })
+	atLevel(t, n)
 	nobody, admin := n.Client(t), n.Admin(t)
 	sdk := nobody.With("X-Environment-Key", "unknown")
 	for _, r := range n.Rows() {
