@@ -292,7 +292,7 @@ func updatePriorities(c *Ctx, in prioritiesInput) ([]listedFeatureSegment, error
 		chosen[i].Priority = wanted[chosen[i].ID]
 	}
 	f, _ := fsm.Features.Get(c, chosen[0].Feature)
-	auditOrder(c, chosen[0].Environment, f)
+	c.Audit(chosen[0].Environment, fsm.AuditFeature, f.ID, "Segment overrides re-ordered for feature '"+f.Name+"'.")
 	return mapped(chosen, c.renderListedFeatureSegment), nil
 }
 

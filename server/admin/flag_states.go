@@ -65,9 +65,10 @@ func (p *plainStates) relink(link fsm.FeatureSegment) {
 
 func (p *plainStates) remove(s fsm.FeatureVersionState) { unlinkSegment(p.c, s.Link) }
 
+// publish: a new order by this door is not in the reference's audit log, but clients must hear of it.
 func (p *plainStates) publish() {
 	if p.reordered {
-		auditOrder(p.c, p.c.Environment.ID, p.c.Feature)
+		p.c.Tx.TouchEnvironment(p.c.Environment.ID)
 	}
 }
 
@@ -119,9 +120,4 @@ func changeOverride(c *Ctx, states flagStates, segment uint64, priority *int64, 
 		moveLink(states.links(), s.Link.ID, *priority, states.relink)
 	}
 	return nil
-}
-
-// auditOrder books that the overrides of a feature have another order.
-func auditOrder(c *Ctx, environment uint64, f fsm.Feature) {
-	c.Audit(environment, fsm.AuditFeature, f.ID, "Segment overrides re-ordered for feature '"+f.Name+"'.")
 }
