@@ -107,5 +107,5 @@ func TestScheduledBackupsToS3(t *testing.T) {
 	require.NoError(t, err)
 	h, err := fsm.VerifyBackup(bytes.NewReader(raw))
 	require.NoError(t, err)
-	require.Equal(t, uint8(2), h.Level)
+	require.Equal(t, fsm.FormatLevel, h.Level)
 }
