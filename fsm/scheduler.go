@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -94,23 +95,34 @@ func (s *Scheduler) run(ctx context.Context) {
 }
 
 // due finds on the newest state whether anything is due and only then writes.
+// A job that fails does not keep the others from their turn.
 func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
-	for _, job := range []func(Reader, Time) func(*Tx){
+	var failed error
+	for _, job := range []scheduled{
 		s.liveStates, s.liveVersions, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits,
 	} {
-		for range sweepTurns {
-			if job(s.fsm.State(), now) == nil {
-				break
+		failed = errors.Join(failed, s.turns(ctx, job, now))
+	}
+	return failed
+}
+
+// scheduled returns the write that is due, or nil.
+type scheduled func(Reader, Time) func(*Tx)
+
+func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
+	for range sweepTurns {
+		if job(s.fsm.State(), now) == nil {
+			return nil
+		}
+		_, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
+			if sweep := job(tx, now); sweep != nil {
+				sweep(tx)
 			}
-			if _, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
-				if sweep := job(tx, now); sweep != nil {
-					sweep(tx)
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
