@@ -32,21 +32,19 @@ var (
 // unlogged names the tables whose rows are bookkeeping of the write itself, or
 // secrets of one account, and are left out of the change log.
 var unlogged = map[uint8]bool{
-	ChangeLog.def.number:       true,
-	AuditLogs.def.number:       true,
-	IdempotencyKeys.def.number: true,
-	sequences.def.number:       true,
-	Tokens.def.number:          true,
-	OAuthGrants.def.number:     true,
-	OAuthTokens.def.number:     true,
-	Usages.def.number:          true,
-	FeatureExports.def.number:  true, // as long as all the values in it, which are there already
-	nodeSequences.def.number:   true,
-	SecondFactors.def.number:   true,
-	OneTimeTokens.def.number:   true,
-	// Webhooks hold secrets, and what is delivered tells of rows that are logged themselves.
-	Webhooks.def.number:          true,
-	WebhookDeliveries.def.number: true,
+	ChangeLog.def.number:         true,
+	AuditLogs.def.number:         true,
+	IdempotencyKeys.def.number:   true,
+	sequences.def.number:         true,
+	Tokens.def.number:            true,
+	OAuthGrants.def.number:       true,
+	OAuthTokens.def.number:       true,
+	Usages.def.number:            true,
+	FeatureExports.def.number:    true, // as long as all the values in it, which are there already
+	nodeSequences.def.number:     true,
+	SecondFactors.def.number:     true,
+	OneTimeTokens.def.number:     true,
+	WebhookDeliveries.def.number: true, // of rows that are logged themselves
 }
 
 // Model names the table of the change as Flagsmith does ("Feature").

@@ -8,7 +8,7 @@ type Webhook struct {
 	Environment  uint64 `cbor:"3,keyasint,omitempty"` // 0: the organisation's
 	URL          string `cbor:"4,keyasint"`
 	Enabled      bool   `cbor:"5,keyasint,omitempty"`
-	Secret       string `cbor:"6,keyasint,omitempty"` // signs the bodies; empty: they are not signed
+	Secret       string `cbor:"6,keyasint,omitempty" secret:"true"` // signs the bodies; empty: they are not signed
 	CreatedAt    Time   `cbor:"7,keyasint"`
 	UpdatedAt    Time   `cbor:"8,keyasint"`
 }
