@@ -240,24 +240,23 @@ func (n *Node) Snapshot() error {
 	began := time.Now()
 	f := n.raft.Snapshot()
 	err := f.Error()
-	nothing := errors.Is(err, raft.ErrNothingNewToSnapshot)
-	if err != nil && !nothing {
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
+	taken := err == nil
 	n.store.counters.sinceSnapshot.Add(-bytes)
 	list, err := n.snaps.List()
-	if err == nil && nothing && len(list) == 0 {
-		return nil
-	}
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return fmt.Errorf("cluster: list snapshots: %w", err)
+	}
+	if len(list) == 0 {
+		return nil // nothing was ever written
 	}
 	n.snaps.size.Store(list[0].Size) // another node may have sent it
 	n.snaps.index.Store(list[0].Index)
-	if nothing {
-		return nil
+	if taken {
+		n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
 	}
-	n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
 	return nil
 }
 
