@@ -184,11 +184,12 @@ func pageParameters(out reflect.Type) (all []omap) {
 	if out == nil {
 		return nil
 	}
-	sized := strings.HasPrefix(out.Name(), "SizedPage[")
-	if sized || strings.HasPrefix(out.Name(), "Page[") {
-		all = append(all, number("page", "The page of the list; the first is 1."))
+	page, ok := reflect.Zero(out).Interface().(paged)
+	if !ok {
+		return nil
 	}
-	if sized {
+	all = append(all, number("page", "The page of the list; the first is 1."))
+	if page.sized() {
 		all = append(all, number("page_size", "Results on a page, at most "+strconv.Itoa(MaxPageSize)+"."))
 	}
 	return all

@@ -21,6 +21,12 @@ type Page[T any] struct {
 // SizedPage is the envelope of lists whose page size the client may choose; see [ReadPage].
 type SizedPage[T any] Page[T]
 
+// paged is a page; sized tells whether the client may choose how long it is.
+type paged interface{ sized() bool }
+
+func (Page[T]) sized() bool      { return false }
+func (SizedPage[T]) sized() bool { return true }
+
 // PageSpec is the part of a list that a request asks for.
 type PageSpec struct {
 	Offset, Limit int
