@@ -138,8 +138,11 @@ func renderChange(e *fsm.ChangeLogEntry) (change, error) {
 }
 
 func renderRowChange(r fsm.RowChange) (rowChange, error) {
-	before, after, err := r.Rows()
 	out := rowChange{Model: r.Model(), ID: r.ID, Change: changeUpdate}
+	before, after, err := r.Rows()
+	if err != nil {
+		return out, err
+	}
 	switch {
 	case before == nil:
 		out.Change = changeCreate
@@ -147,5 +150,5 @@ func renderRowChange(r fsm.RowChange) (rowChange, error) {
 		out.Change = changeDelete
 	}
 	out.Fields = rowFields(before, after)
-	return out, err
+	return out, nil
 }

@@ -142,8 +142,11 @@ func createSegment(c *Ctx, in segmentInput) (segment, error) {
 		return segment{}, err
 	}
 	s, err := addSegment(c, s)
+	if err != nil {
+		return segment{}, err
+	}
 	c.putMetadata(fsm.ContentSegment, s.ID, in.Metadata)
-	return c.renderSegment(s), err
+	return c.renderSegment(s), nil
 }
 
 // addSegment stores a new segment, if there is room for it.
@@ -225,8 +228,11 @@ func cloneSegment(c *Ctx, in struct {
 	}
 	clone, err := addSegment(c, fsm.Segment{UUID: c.Tx.NewUUID(), Name: in.Name, Description: s.Description, Project: s.Project, Feature: s.Feature,
 		CreatedAt: c.Now(), Rules: renumbered(c.Tx, s.Rules)})
+	if err != nil {
+		return segment{}, err
+	}
 	c.copyMetadata(fsm.ContentSegment, s.ID, clone.ID)
-	return c.renderSegment(clone), err
+	return c.renderSegment(clone), nil
 }
 
 // segmentMembers is for clients that ask whether there is such a list.
