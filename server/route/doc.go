@@ -19,6 +19,7 @@
 //	}
 //
 // Sources: path, query, json (the body: JSON, form-urlencoded or multipart alike), and body:"" for a member that takes the whole body.
+// A types tag (types:"integer,boolean") is what the API description says of a member, in answers too, where the Go type tells less.
 // Rules of the v tag, separated by commas:
 //
 //	required     missing is an error, except in a PATCH, where every body member may be left out

@@ -15,11 +15,13 @@ type described struct {
 	At       time.Time   `json:"at"`
 	Children []described `json:"children"`
 	Note     *string     `json:"note"`
+	Value    Scalar      `json:"value" types:"integer,null"`
 }
 
 type describedIn struct {
 	Project uint64   `path:"project_pk"`
 	Tags    []uint64 `query:"tags" v:"csv"`
+	Dry     string   `query:"dry" types:"boolean"`
 	widget
 }
 
@@ -52,6 +54,9 @@ func TestOpenAPI(t *testing.T) {
 	for _, name := range []string{"Described", "DescribedRequest", "PatchedDescribedRequest", "PaginatedDescribedList", "PartRequest"} {
 		require.Contains(t, schemas, name)
 	}
+	value := schemas["Described"].(map[string]any)["properties"].(map[string]any)["value"]
+	require.Equal(t, map[string]any{"type": []any{"integer", "null"}}, value)
+	require.Contains(t, string(asJSON), `{"name":"dry","in":"query","required":false,"schema":{"type":["boolean"]}}`)
 	require.Equal(t, []any{"name"}, schemas["DescribedRequest"].(map[string]any)["required"])
 	require.NotContains(t, schemas["PatchedDescribedRequest"], "required")
 	for _, r := range regexp.MustCompile(`"#/components/(\w+)/(\w+)"`).FindAllSubmatch(asJSON, -1) {

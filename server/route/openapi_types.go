@@ -128,7 +128,11 @@ func (w *typeWriter) outputKind(t reflect.Type) omap {
 func (w *typeWriter) outputObject(t reflect.Type) omap {
 	props, required := omap{}, []string{}
 	for _, f := range jsonFields(t) {
-		props = props.with(f.name, w.output(f.field.Type))
+		schema := omap{{"type", describedTypes(f.field)}}
+		if f.field.Tag.Get("types") == "" {
+			schema = w.output(f.field.Type)
+		}
+		props = props.with(f.name, schema)
 		if !f.omitempty {
 			required = append(required, f.name)
 		}
@@ -149,6 +153,9 @@ func (w *typeWriter) input(f *field) omap {
 }
 
 func (w *typeWriter) inputTarget(f *field) omap {
+	if f.types != nil {
+		return omap{{"type", f.types}}
+	}
 	switch f.target.shape {
 	case shapeString:
 		return inputText(f)

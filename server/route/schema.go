@@ -78,6 +78,7 @@ type field struct {
 	optional bool // Optional[T]
 	pointer  bool // *T, or Optional[*T]
 	target   target
+	types    []string // what the description says, where the Go type tells less
 	rules
 }
 
@@ -197,8 +198,16 @@ func (c *schemaCompiler) field(name string, f reflect.StructField) (*field, erro
 	if err != nil {
 		return nil, err
 	}
-	m := &field{name: name, index: f.Index, rules: r}
+	m := &field{name: name, index: f.Index, types: describedTypes(f), rules: r}
 	return m, c.typed(m, f.Type)
+}
+
+// describedTypes is the types tag.
+func describedTypes(f reflect.StructField) []string {
+	if t, ok := f.Tag.Lookup("types"); ok {
+		return strings.Split(t, ",")
+	}
+	return nil
 }
 
 // typed unwraps Optional and pointers and compiles what is below.
