@@ -37,7 +37,7 @@ type edgeOverride struct {
 }
 
 type edgeOverrideState struct {
-	Value   route.Scalar `json:"feature_state_value"`
+	Value   route.Scalar `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Feature uint64       `json:"feature"`
 	Shares  []edgeShare  `json:"multivariate_feature_state_values"`
 	Enabled bool         `json:"enabled"`

@@ -16,7 +16,7 @@ import (
 
 // edgeState is an identity override as the uuid face shows it: with the value that the identity gets.
 type edgeState struct {
-	Value        route.Scalar `json:"feature_state_value"`
+	Value        route.Scalar `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Feature      uint64       `json:"feature"`
 	Shares       []edgeShare  `json:"multivariate_feature_state_values"`
 	Enabled      bool         `json:"enabled"`

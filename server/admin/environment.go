@@ -63,6 +63,11 @@ type environmentInput struct {
 	Metadata                          metadataList           `json:"metadata"`
 }
 
+type environmentCreate struct {
+	environmentInput
+	Project uint64 `json:"project" v:"required,pk"` // c.Project by now
+}
+
 // Validate keeps chosen keys usable: they stand in paths and headers, and "ser." marks server-side keys.
 func (in *environmentInput) Validate(e *route.Errors) {
 	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
@@ -110,7 +115,7 @@ func environmentsProject(c *Ctx) error {
 }
 
 func listEnvironments(c *Ctx, _ struct {
-	Project string `query:"project"`
+	Project string `query:"project" types:"integer"`
 }) (route.Page[environmentWithMetadata], error) {
 	var shown []fsm.Environment
 	for e := range fsm.EnvironmentsByProject.All(c, c.Project.ID) {
@@ -121,7 +126,7 @@ func listEnvironments(c *Ctx, _ struct {
 	return paginate(c, shown, c.renderEnvironment)
 }
 
-func createEnvironment(c *Ctx, in environmentInput) (environmentWithMetadata, error) {
+func createEnvironment(c *Ctx, in environmentCreate) (environmentWithMetadata, error) {
 	e := newEnvironment(c.Tx, c.Project.ID)
 	in.apply(&e)
 	if err := environmentFree(c, e); err != nil {

@@ -38,6 +38,7 @@ func mayCloneEnvironment(c *Ctx) error {
 func cloneEnvironment(c *Ctx, in struct {
 	environmentRef
 	Name     string       `json:"name" v:"required,max=2000"`
+	Async    bool         `json:"clone_feature_states_async"` // states are always there at once
 	Metadata metadataList `json:"metadata"`
 }) (clonedEnvironment, error) {
 	if err := c.metadataFault(fsm.ContentEnvironment, in.Metadata, false); err != nil {

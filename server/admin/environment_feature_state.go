@@ -81,13 +81,9 @@ func environmentStates(c *Ctx, in environmentStateQuery) []fsm.FeatureState {
 	if in.AnyIdentity.Set {
 		kind = fsm.StateIdentity
 	}
-	feature := in.Feature
-	if in.FeatureName.Set {
-		f, ok := fsm.FeaturesByName.First(c, c.Project.ID, strings.ToLower(in.FeatureName.Value))
-		if !ok || feature.Set && feature.Value != f.ID {
-			return nil
-		}
-		feature = route.Some(f.ID)
+	feature, ok := in.feature(c)
+	if !ok {
+		return nil
 	}
 	key := []any{c.Environment.ID, kind}
 	if feature.Set {
@@ -96,6 +92,15 @@ func environmentStates(c *Ctx, in environmentStateQuery) []fsm.FeatureState {
 	states := fsm.FeatureStatesByEnvironment.List(c, key...)
 	slices.SortFunc(states, func(a, b fsm.FeatureState) int { return cmp.Compare(a.ID, b.ID) })
 	return states
+}
+
+// feature is the one that is asked for, if any; ok tells whether there can be one.
+func (in environmentStateQuery) feature(c *Ctx) (_ route.Optional[uint64], ok bool) {
+	if !in.FeatureName.Set {
+		return in.Feature, true
+	}
+	f, ok := fsm.FeaturesByName.First(c, c.Project.ID, strings.ToLower(in.FeatureName.Value))
+	return route.Some(f.ID), ok && (!in.Feature.Set || in.Feature.Value == f.ID)
 }
 
 func getEnvironmentState(c *Ctx, in environmentStateRef) (rawState, error) {

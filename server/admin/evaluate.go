@@ -91,7 +91,7 @@ func (c *Ctx) valueFor(s *fsm.FeatureState, rec *identity.Record) fsm.FeatureVal
 type servedFlag struct {
 	Feature      servedFeature  `json:"feature"`
 	Enabled      bool           `json:"enabled"`
-	Value        route.Scalar   `json:"feature_state_value"`
+	Value        route.Scalar   `json:"feature_state_value" types:"string,integer,boolean,null"`
 	OverriddenBy *string        `json:"overridden_by"` // "SEGMENT", "IDENTITY"
 	Segment      *servedSegment `json:"segment"`
 	Shares       []servedShare  `json:"multivariate_feature_state_values"`
@@ -110,7 +110,7 @@ type servedSegment struct {
 
 type servedShare struct {
 	Option struct {
-		Value route.Scalar `json:"value"`
+		Value route.Scalar `json:"value" types:"string,integer,boolean,null"`
 	} `json:"multivariate_feature_option"`
 	Percentage float64 `json:"percentage_allocation"`
 }

@@ -36,8 +36,9 @@ type featureStateUpdate struct {
 }
 
 type featureStateQuery struct {
-	Feature route.Optional[uint64] `query:"feature"`
-	Segment route.Optional[uint64] `query:"feature_segment"`
+	Environment uint64                 `query:"environment" v:"required,pk"` // c.Environment by now
+	Feature     route.Optional[uint64] `query:"feature"`
+	Segment     route.Optional[uint64] `query:"feature_segment"`
 }
 
 // MsgForeignFeature is the refusal of a feature that the environment's project does not have.

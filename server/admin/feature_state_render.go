@@ -10,7 +10,7 @@ import (
 // rawState is a feature state with its value as a scalar.
 type rawState struct {
 	ID    uint64       `json:"id"`
-	Value route.Scalar `json:"feature_state_value"`
+	Value route.Scalar `json:"feature_state_value" types:"string,integer,boolean,null"`
 	stateBody
 }
 
@@ -41,7 +41,7 @@ type stateBody struct {
 // listedState is a rawState as lists show it: the identity spelled out.
 type listedState struct {
 	ID          uint64         `json:"id"`
-	Value       route.Scalar   `json:"feature_state_value"`
+	Value       route.Scalar   `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Shares      []share        `json:"multivariate_feature_state_values"`
 	Identity    *stateIdentity `json:"identity"`
 	DeletedAt   *fsm.Time      `json:"deleted_at"`
@@ -72,7 +72,7 @@ type shortState struct {
 // smallState is a feature state inside a feature.
 type smallState struct {
 	ID          uint64       `json:"id"`
-	Value       route.Scalar `json:"feature_state_value"`
+	Value       route.Scalar `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Environment uint64       `json:"environment"`
 	Identity    *uint64      `json:"identity"`
 	Segment     *uint64      `json:"feature_segment"`

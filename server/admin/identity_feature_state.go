@@ -18,7 +18,7 @@ type identityStateList struct {
 
 type identityStateQuery struct {
 	identityStateList
-	Feature route.Optional[uint64] `query:"feature"`
+	environmentStateQuery // whose anyIdentity means nothing here
 }
 
 type identityStateRef struct {
@@ -72,7 +72,11 @@ func listIdentityStates(c *Ctx, in identityStateQuery) (route.Page[listedState],
 	if err != nil {
 		return route.Page[listedState]{}, err
 	}
-	return paginate(c, identityOverrides(c, rec.ID(), in.Feature), c.renderListedState)
+	states := []fsm.FeatureState{}
+	if feature, ok := in.feature(c); ok {
+		states = identityOverrides(c, rec.ID(), feature)
+	}
+	return paginate(c, states, c.renderListedState)
 }
 
 // identityOverrides gives the overrides of an identity by id, of one feature when it is set. Rows that a deleted feature left are no

@@ -73,6 +73,8 @@ func TestIdentityFeatureStates(t *testing.T) {
 	require.Len(t, listed, 1)
 	require.Equal(t, map[string]any{"id": float64(id), "identifier": "alice"}, listed[0].(map[string]any)["identity"])
 	require.Empty(t, h.get(states+"?feature=999", 200).object()["results"])
+	require.Empty(t, h.get(states+"?feature_name=other", 200).object()["results"])
+	h.get(states+"?feature_name=FLAG", 200).is(h.get(states, 200).Raw)
 
 	require.Contains(t, h.put(state, map[string]any{"enabled": false, "feature_state_value": 77}, 200).Raw, `"feature_state_value":77,`)
 	h.patch(state, map[string]any{"enabled": true}, 200).is(fmt.Sprintf(`{"feature":%d,"enabled":true}`, f.ID))

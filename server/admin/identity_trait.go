@@ -14,7 +14,7 @@ type coreTrait struct {
 	ID           uint64       `json:"id"`
 	Key          string       `json:"trait_key"`
 	ValueType    string       `json:"value_type"`
-	IntegerValue route.Scalar `json:"integer_value"`
+	IntegerValue route.Scalar `json:"integer_value" types:"integer,null"`
 	StringValue  *string      `json:"string_value"`
 	BooleanValue *bool        `json:"boolean_value"`
 	FloatValue   *float64     `json:"float_value"`
@@ -51,7 +51,7 @@ type traitUpdate struct {
 
 type traitDelete struct {
 	traitRef
-	All string `query:"deleteAllMatchingTraits"`
+	All string `query:"deleteAllMatchingTraits" types:"boolean"`
 }
 
 func identityTraitRows() []route.Row {

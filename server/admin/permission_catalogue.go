@@ -54,9 +54,14 @@ func inCatalogue(level fsm.Level, key string) bool {
 
 // myPermissions is what the caller may do with one object.
 type myPermissions struct {
-	Permissions         []string   `json:"permissions"`
-	Admin               bool       `json:"admin"`
-	TagBasedPermissions []struct{} `json:"tag_based_permissions"` // of roles, which there are none of
+	Permissions         []string        `json:"permissions"`
+	Admin               bool            `json:"admin"`
+	TagBasedPermissions []tagPermission `json:"tag_based_permissions"` // of roles, which there are none of
+}
+
+type tagPermission struct {
+	Permissions []string `json:"permissions"`
+	Tags        []uint64 `json:"tags"`
 }
 
 const msgUserOnly = "This endpoint can only be used with a user and not Master API Key"

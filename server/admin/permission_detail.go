@@ -23,7 +23,13 @@ type detailedPermission struct {
 
 type derivation struct {
 	Groups []groupName `json:"groups"`
-	Roles  []struct{}  `json:"roles"`
+	Roles  []roleName  `json:"roles"` // there are none
+}
+
+type roleName struct {
+	ID   uint64   `json:"id"`
+	Name string   `json:"name"`
+	Tags []uint64 `json:"tags"`
 }
 
 type groupName struct {

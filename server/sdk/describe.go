@@ -11,7 +11,7 @@ type flagsQuery struct {
 
 type identityQuery struct {
 	Identifier string `query:"identifier" v:"required"`
-	Transient  string `query:"transient"`
+	Transient  string `query:"transient" types:"boolean"`
 	Feature    string `query:"feature"`
 }
 
@@ -40,7 +40,7 @@ type featurePath struct {
 type flagOutput struct {
 	ID             *int64        `json:"id"`
 	Feature        featureOutput `json:"feature"`
-	Value          route.Scalar  `json:"feature_state_value"`
+	Value          route.Scalar  `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Environment    *int64        `json:"environment"`
 	Identity       *int64        `json:"identity"`
 	FeatureSegment *int64        `json:"feature_segment"`
@@ -90,9 +90,9 @@ type incrementOutput struct {
 }
 
 type optionsOutput struct {
-	Control route.Scalar `json:"control_value"`
+	Control route.Scalar `json:"control_value" types:"string,integer,boolean,null"`
 	Options []struct {
-		Value route.Scalar `json:"value"`
+		Value route.Scalar `json:"value" types:"string,integer,boolean,null"`
 	} `json:"options"`
 }
 
@@ -167,13 +167,13 @@ type documentState struct {
 		Priority int64 `json:"priority"`
 	} `json:"feature_segment"`
 	UUID         string            `json:"featurestate_uuid"`
-	Value        route.Scalar      `json:"feature_state_value"`
+	Value        route.Scalar      `json:"feature_state_value" types:"string,integer,boolean,null"`
 	Multivariate []documentVariant `json:"multivariate_feature_state_values"`
 }
 
 type documentVariant struct {
 	Option struct {
-		Value route.Scalar `json:"value"`
+		Value route.Scalar `json:"value" types:"string,integer,boolean,null"`
 		ID    int64        `json:"id"`
 		Key   *string      `json:"key"`
 	} `json:"multivariate_feature_option"`
