@@ -39,6 +39,7 @@ type Server struct {
 	table    *route.Table
 	common   *commonHeaders
 	metrics  *requestMetrics
+	proxies  proxies
 
 	fsm   *fsm.FSM
 	views *fsm.Views

@@ -173,7 +173,12 @@ func (n *Node) assemble() error {
 	if err := docs.render(table, n.build.Version); err != nil {
 		return err
 	}
+	trusted, err := parseProxies(n.settings.TrustedProxies)
+	if err != nil {
+		return err
+	}
 	n.server = newServer(n.settings, n.log, table, n.cluster.ID())
+	n.server.proxies = trusted
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
 	n.server.openStreams = n.streams.Open
 	n.identities.Bound(n.server.budget.identities)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net"
-	"strings"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/valyala/fasthttp"
@@ -31,20 +30,8 @@ func (s *Server) detach(ctx *fasthttp.RequestCtx) *route.Request {
 	for k, v := range ctx.Request.Header.All() {
 		r.Headers = append(r.Headers, route.Header{Name: string(k), Value: string(v)})
 	}
-	if s.settings.TrustProxyHeaders {
-		trustProxy(r)
-	}
+	s.proxies.resolve(r)
 	return r
-}
-
-// trustProxy believes what a proxy in front says of the client.
-func trustProxy(r *route.Request) {
-	if proto := r.Header("X-Forwarded-Proto"); proto == "http" || proto == "https" {
-		r.Scheme = proto
-	}
-	if first, _, _ := strings.Cut(r.Header("X-Forwarded-For"), ","); first != "" {
-		r.Remote = strings.TrimSpace(first)
-	}
 }
 
 func remoteHost(a net.Addr) string {

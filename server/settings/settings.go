@@ -48,36 +48,36 @@ type Settings struct {
 	OrganisationName string `flag:"organisation-name" usage:"make this organisation for it"`
 	Demo             bool   `flag:"demo" usage:"fill an empty installation with an example project"`
 
-	SDKFormat          string `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
-	DocumentPages      string `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
-	MaxStreams         int    `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
-	TrustProxyHeaders  bool   `flag:"trust-proxy-headers" usage:"believe X-Forwarded-For and X-Forwarded-Proto"`
-	E2EToken           string `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
-	FrontendURL        string `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects; default: public-url"`
-	PublicURL          string `flag:"public-url" usage:"address of the API as people reach it, for links to it; default: the advertised or listen address"`
-	SMTPAddr           string `flag:"smtp-addr" usage:"host:port of the server that sends mails; without it each mail becomes a file in mail/ of the leader's data directory"`
-	SMTPUser           string `flag:"smtp-user" usage:"account on it; empty: none"`
-	SMTPPassword       string `flag:"smtp-password" secret:"true" usage:"its password"`
-	SMTPProtection     string `flag:"smtp-tls" default:"starttls" choice:"starttls|tls|none" usage:"encryption of the connection: starttls (required), tls from the start, or none"`
-	MailFrom           string `flag:"mail-from" default:"flagraft <flagraft@localhost>" usage:"sender of mails"`
-	MaxBodyBytes       int    `flag:"max-body-bytes" default:"1048576" usage:"largest request body"`
-	MaxHeaderBytes     int    `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
-	MaxConnections     int    `flag:"max-connections" default:"50000" usage:"connections served at once"`
-	MaxRequests        int    `flag:"max-requests" default:"10000" usage:"requests worked on at once; more get 503"`
-	MaxWrites          int    `flag:"max-writes" default:"2000" usage:"writes that run or wait at once; more get 503"`
-	MaxBodyBytesTotal  int    `flag:"max-body-bytes-total" default:"67108864" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
-	MemoryLimit        string `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
-	HashConcurrency    int    `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
-	AllowPrivateHooks  bool   `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
-	DisableWebhooks    bool   `flag:"disable-webhooks" usage:"queue nothing for webhooks and call none"`
-	RegistrationInvite bool   `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
-	PreventSignup      bool   `flag:"prevent-signup" usage:"refuse every sign-up"`
-	RestrictOrgCreate  bool   `flag:"restrict-org-create-to-superusers" usage:"only superusers make organisations"`
-	DisableInviteLinks bool   `flag:"disable-invite-links" usage:"no invite links"`
-	LoginPerMinute     int    `flag:"login-per-minute" default:"20" usage:"sign-ins, and mails asked for, per client address and minute; 0: no limit"`
-	UsagePerMinute     int    `flag:"usage-per-minute" default:"5" usage:"requests for usage and evaluation counts per caller and minute; 0: no limit"`
-	AdminPerMinute     int    `flag:"admin-requests-per-minute" usage:"requests to the admin API per account or organisation key and minute, over all nodes; 0: no limit"`
-	EmailActivation    bool   `flag:"email-activation" usage:"new accounts must follow a link in a mail before they can sign in"`
+	SDKFormat          string   `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
+	DocumentPages      string   `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
+	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
+	TrustedProxies     []string `flag:"trusted-proxies" usage:"addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"`
+	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
+	FrontendURL        string   `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects; default: public-url"`
+	PublicURL          string   `flag:"public-url" usage:"address of the API as people reach it, for links to it; default: the advertised or listen address"`
+	SMTPAddr           string   `flag:"smtp-addr" usage:"host:port of the server that sends mails; without it each mail becomes a file in mail/ of the leader's data directory"`
+	SMTPUser           string   `flag:"smtp-user" usage:"account on it; empty: none"`
+	SMTPPassword       string   `flag:"smtp-password" secret:"true" usage:"its password"`
+	SMTPProtection     string   `flag:"smtp-tls" default:"starttls" choice:"starttls|tls|none" usage:"encryption of the connection: starttls (required), tls from the start, or none"`
+	MailFrom           string   `flag:"mail-from" default:"flagraft <flagraft@localhost>" usage:"sender of mails"`
+	MaxBodyBytes       int      `flag:"max-body-bytes" default:"1048576" usage:"largest request body"`
+	MaxHeaderBytes     int      `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
+	MaxConnections     int      `flag:"max-connections" default:"50000" usage:"connections served at once"`
+	MaxRequests        int      `flag:"max-requests" default:"10000" usage:"requests worked on at once; more get 503"`
+	MaxWrites          int      `flag:"max-writes" default:"2000" usage:"writes that run or wait at once; more get 503"`
+	MaxBodyBytesTotal  int      `flag:"max-body-bytes-total" default:"67108864" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
+	MemoryLimit        string   `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
+	HashConcurrency    int      `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
+	AllowPrivateHooks  bool     `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
+	DisableWebhooks    bool     `flag:"disable-webhooks" usage:"queue nothing for webhooks and call none"`
+	RegistrationInvite bool     `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
+	PreventSignup      bool     `flag:"prevent-signup" usage:"refuse every sign-up"`
+	RestrictOrgCreate  bool     `flag:"restrict-org-create-to-superusers" usage:"only superusers make organisations"`
+	DisableInviteLinks bool     `flag:"disable-invite-links" usage:"no invite links"`
+	LoginPerMinute     int      `flag:"login-per-minute" default:"20" usage:"sign-ins, and mails asked for, per client address and minute; 0: no limit"`
+	UsagePerMinute     int      `flag:"usage-per-minute" default:"5" usage:"requests for usage and evaluation counts per caller and minute; 0: no limit"`
+	AdminPerMinute     int      `flag:"admin-requests-per-minute" usage:"requests to the admin API per account or organisation key and minute, over all nodes; 0: no limit"`
+	EmailActivation    bool     `flag:"email-activation" usage:"new accounts must follow a link in a mail before they can sign in"`
 
 	MaxFeatures         int `flag:"max-features" default:"1000" usage:"features per project"`
 	MaxSegments         int `flag:"max-segments" default:"500" usage:"segments per project"`

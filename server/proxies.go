@@ -1,0 +1,58 @@
+package server
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/flagraft/flagraft/server/route"
+)
+
+// proxies are the addresses whose X-Forwarded headers are believed.
+type proxies []netip.Prefix
+
+// parseProxies reads addresses ("10.0.0.1") and networks ("10.0.0.0/8").
+func parseProxies(list []string) (proxies, error) {
+	var out proxies
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			var a netip.Addr
+			if a, err = netip.ParseAddr(text); err != nil {
+				return nil, fmt.Errorf("trusted-proxies: %q is neither an address nor a network", text)
+			}
+			p = netip.PrefixFrom(a, a.BitLen())
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}
+
+func (p proxies) contain(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(p, func(n netip.Prefix) bool { return n.Contains(a.Unmap()) })
+}
+
+// resolve puts what trusted proxies say of the client into the request: the scheme, and the last address on the way that is none of theirs.
+// What stands left of that one anybody may have written.
+func (p proxies) resolve(r *route.Request) {
+	if !p.contain(r.Remote) {
+		return
+	}
+	if proto := r.Header("X-Forwarded-Proto"); proto == "http" || proto == "https" {
+		r.Scheme = proto
+	}
+	hops := strings.Split(r.Header("X-Forwarded-For"), ",")
+	for _, hop := range slices.Backward(hops) {
+		hop = strings.TrimSpace(hop)
+		if _, err := netip.ParseAddr(hop); err != nil {
+			return
+		}
+		r.Remote = hop
+		if !p.contain(hop) {
+			return
+		}
+	}
+}
