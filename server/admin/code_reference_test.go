@@ -89,6 +89,7 @@ func TestFeatureLifecycle(t *testing.T) {
 	})
 	h.post(codeReferences, `{"repository_url":"https://github.com/a/b","revision":"r","code_references":[{"feature_name":"live","file_path":"a","line_number":1},
 		{"feature_name":"stale","file_path":"a","line_number":1},{"feature_name":"permanent","file_path":"a","line_number":1}]}`, 201)
+	h.feature(`{"name":"old","is_archived":true}`)
 	const counts = "/api/v1/environments/1/feature-lifecycle-counts/"
 	h.get(counts, 200).is(`{"new":1,"live":1,"stale":1,"permanent":1,"needs_monitoring":1,"to_remove":2}`)
 	require.Empty(t, h.do("member", "GET", counts, nil).must(403).Raw)

@@ -59,7 +59,7 @@ func featureRows() []route.Row {
 		{Method: "DELETE", Path: detail, OperationID: "api_v1_projects_features_destroy", Tag: "Features", Auth: route.Admin,
 			Permission: remove.Feature(Path("id")), Kind: route.Write, Status: 204, Handler: write(deleteFeature)},
 		{Method: "GET", Path: "/api/v1/features/get-by-uuid/{uuid}/", OperationID: "api_v1_features_get_by_uuid_retrieve", Tag: "Features",
-			Auth: route.Admin, Handler: read(featureByUUID)},
+			Auth: route.Admin, NoHead: true, Handler: read(featureByUUID)},
 	}
 }
 
@@ -78,7 +78,6 @@ func getFeature(c *Ctx, in struct {
 func featureByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (feature, error) {
-	c.onlyGet()
 	f, ok := fsm.FeaturesByUUID.First(c, in.UUID)
 	if ok {
 		c.Project, ok = fsm.Projects.Get(c, f.Project)
@@ -215,6 +214,3 @@ func (f featureScope) overridingSegments(feature uint64) int {
 	}
 	return len(seen)
 }
-
-// onlyGet says in Allow what the reference's views say that are for GET alone: those by uuid, and of usage.
-func (c *Ctx) onlyGet() { c.SetHeader("Allow", "OPTIONS, GET") }

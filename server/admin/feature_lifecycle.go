@@ -5,7 +5,7 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
-// lifecycleCounts is how many features of a project are in each stage, as seen from one environment.
+// lifecycleCounts is how many features of a project, archived ones aside, are in each stage, as seen from one environment.
 type lifecycleCounts struct {
 	New             int `json:"new"`
 	Live            int `json:"live"`
@@ -39,7 +39,9 @@ func countLifecycle(c *Ctx, _ struct{}) (out lifecycleCounts, err error) {
 	counters := map[string]*int{stageNew: &out.New, stageLive: &out.Live, stageStale: &out.Stale, stagePermanent: &out.Permanent,
 		stageNeedsMonitoring: &out.NeedsMonitoring, stageToRemove: &out.ToRemove}
 	for f := range fsm.FeaturesByProject.Refs(c, c.Project.ID) {
-		*counters[stages.of(f)]++
+		if !f.IsArchived {
+			*counters[stages.of(f)]++
+		}
 	}
 	return out, nil
 }

@@ -52,7 +52,7 @@ func featureStateRows() []route.Row {
 		{Method: "POST", Path: list, OperationID: "api_v1_features_featurestates_create", Tag: "Feature states", Auth: route.Admin,
 			Permission: All(newStatePermission(), existingFeature()), Kind: route.Write, Status: 201, Handler: write(createFeatureState)},
 		{Method: "GET", Path: byUUID, OperationID: "api_v1_features_featurestates_get_by_uuid_retrieve", Tag: "Feature states", Auth: route.Admin,
-			Handler: read(featureStateByUUID)},
+			NoHead: true, Handler: read(featureStateByUUID)},
 		{Method: "PUT", Path: detail, OperationID: "update_feature_state", Tag: "Feature states", Auth: route.Admin,
 			Permission: statePermission(), Kind: route.Write, Handler: write(updateFeatureState)},
 		{Method: "PATCH", Path: detail, OperationID: "api_v1_features_featurestates_partial_update", Tag: "Feature states", Auth: route.Admin,
@@ -131,7 +131,6 @@ func listFeatureStates(c *Ctx, in featureStateQuery) (route.Page[typedState], er
 func featureStateByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (typedState, error) {
-	c.onlyGet()
 	s, ok := fsm.FeatureStatesByUUID.First(c, in.UUID)
 	if !ok || !c.loadEnvironment(s.Environment) || !c.HasProject(c.Project, "VIEW_PROJECT") {
 		return typedState{}, route.NotFound(fsm.FeatureStates.Name())

@@ -67,7 +67,7 @@ func multivariateOptionRows() []route.Row {
 		{Method: "DELETE", Path: detail, OperationID: "delete_feature_multivariate_option", Tag: "Multivariate options", Auth: route.Admin,
 			Permission: edit, Kind: route.Write, Status: 204, Handler: write(deleteOption)},
 		{Method: "GET", Path: "/api/v1/multivariate/options/get-by-uuid/{uuid}/", OperationID: "api_v1_multivariate_options_get_by_uuid_retrieve",
-			Tag: "Multivariate options", Auth: route.Admin, Handler: read(optionByUUID)},
+			Tag: "Multivariate options", Auth: route.Admin, NoHead: true, Handler: read(optionByUUID)},
 	}
 }
 
@@ -85,7 +85,6 @@ func getOption(c *Ctx, in struct {
 func optionByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (option, error) {
-	c.onlyGet()
 	o, ok := fsm.MultivariateOptionsByUUID.First(c, in.UUID)
 	f, _ := fsm.Features.Get(c, o.Feature)
 	if ok {

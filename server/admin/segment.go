@@ -90,7 +90,7 @@ func segmentRows() []route.Row {
 		{Method: "GET", Path: detail + "members/", OperationID: "api_v1_projects_segments_members_retrieve", Tag: "Segments", Auth: route.Admin,
 			Permission: view, Summary: "Not available: identities are not counted by segment.", Handler: read(segmentMembers)},
 		{Method: "GET", Path: "/api/v1/segments/get-by-uuid/{uuid}/", OperationID: "api_v1_segments_get_by_uuid_retrieve", Tag: "Segments",
-			Auth: route.Admin, Handler: read(segmentByUUID)},
+			Auth: route.Admin, NoHead: true, Handler: read(segmentByUUID)},
 	}
 }
 
@@ -168,7 +168,6 @@ func getSegment(c *Ctx, in segmentRef) (segment, error) {
 func segmentByUUID(c *Ctx, in struct {
 	UUID uuid.UUID `path:"uuid"`
 }) (segment, error) {
-	c.onlyGet()
 	s, ok := fsm.SegmentsByUUID.First(c, in.UUID)
 	if ok {
 		c.Project, ok = fsm.Projects.Get(c, s.Project)
@@ -215,7 +214,8 @@ func removeSegment(c *Ctx, s fsm.Segment) {
 	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentSegment, s.ID)
 	fsm.FeatureVersionStatesBySegment.DeleteAll(c.Tx, s.ID)
 	fsm.Segments.Delete(c.Tx, s.ID)
-	c.Audit(0, fsm.AuditSegment, s.ID, "Segment deleted: "+s.Name)
+	c.Tx.Audit(fsm.AuditLog{Log: "Segment deleted: " + s.Name, Project: c.Project.ID, RelatedObjectType: fsm.AuditSegment, RelatedObjectID: s.ID,
+		RelatedObjectUUID: s.UUID})
 }
 
 func cloneSegment(c *Ctx, in struct {

@@ -71,9 +71,10 @@ func usageRows() []route.Row {
 	admin := throttledUsage(OrganisationAdmin(Path("organisation_pk")))
 	return []route.Row{
 		{Method: "GET", Path: list, OperationID: "api_v1_organisations_usage_data_retrieve", Tag: "Organisations", Auth: route.Admin,
-			Summary: "Count an organisation's SDK requests by day.", Permission: admin, Handler: read(usageData)},
+			Summary: "Count an organisation's SDK requests by day.", Permission: admin, NoHead: true, Handler: read(usageData)},
 		{Method: "GET", Path: list + "total-count/", OperationID: "api_v1_organisations_usage_data_total_count_retrieve", Tag: "Organisations",
-			Summary: "Count an organisation's SDK requests of the last thirty days.", Auth: route.Admin, Permission: admin, Handler: read(usageTotal)},
+			Summary: "Count an organisation's SDK requests of the last thirty days.", Auth: route.Admin, Permission: admin, NoHead: true,
+			Handler: read(usageTotal)},
 		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/usage/", OperationID: "api_v1_organisations_usage_retrieve", Tag: "Organisations",
 			Summary: "Use usage-data/total-count/.", Deprecated: true, Auth: route.Admin, Permission: admin, Handler: read(usageEvents)},
 		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/api-usage-notification/", Tag: "Organisations", Auth: route.Admin,
@@ -96,7 +97,6 @@ func throttledUsage(p route.Permission) route.Permission {
 }
 
 func usageData(c *Ctx, in usageQuery) ([]usage, error) {
-	c.onlyGet()
 	days := usageDays
 	switch in.Period.Value {
 	case "90_day_period":
@@ -132,7 +132,6 @@ func usageNotifications(c *Ctx, _ struct{}) (route.Page[usageNotification], erro
 }
 
 func usageTotal(c *Ctx, _ struct{}) (out usageCount, err error) {
-	c.onlyGet()
 	c.eachRequestCount(usageQuery{}, usageDays, func(u *fsm.Usage) { out.Count += u.Count })
 	return out, nil
 }

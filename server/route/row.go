@@ -80,6 +80,7 @@ type Row struct {
 	Refusals   []int // statuses of refusals besides those that input, Auth, Permission and Kind tell
 	Deprecated bool
 	Hidden     bool // left out of the API description
+	NoHead     bool // Allow does not name HEAD: the reference's views for GET alone, those by uuid and of usage, are so
 	OwnHead    bool // a RawHandler that begins every answer itself, with the headers that all answers have
 
 	schema     *Schema

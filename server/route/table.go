@@ -195,6 +195,9 @@ func (t *Table) insert(bare string, l *leaf) *leaf {
 }
 
 func (l *leaf) allowed() string {
+	if g := l.rows[mGet]; g != nil && g.NoHead {
+		return "OPTIONS, GET" // in the reference's order
+	}
 	var names []string
 	for i, r := range l.rows {
 		if r != nil {
