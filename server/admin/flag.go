@@ -223,6 +223,10 @@ func inOrder[T any](list []T, priority func(T) route.Optional[int64]) []int {
 
 // write changes or makes one override.
 func (in flagOverrideInput) write(c *Ctx, states flagStates, replace bool, errs *route.Errors) error {
+	if s := fsm.Segments.Ref(c, in.Segment.ID); s == nil || s.Project != c.Project.ID {
+		errs.At("segment").Add("id", "Segment not found.")
+		return nil
+	}
 	var priority *int64
 	in.Priority.IntoPtr(&priority)
 	if priority == nil && replace {

@@ -65,7 +65,7 @@ func TestFlag(t *testing.T) {
 			`{"environment_default":{"value":{"type":"boolean","value":"yes"}}}`:           `{"environment_default":{"value":["'yes' is not a valid boolean"]}}`,
 			`{"environment_default":{"value":{"type":"float","value":"1"}}}`:               `{"environment_default":{"value":{"type":["\"float\" is not a valid choice."]}}}`,
 			`{"segment_overrides":[{"enabled":true}]}`:                                     `{"segment_overrides":[{"segment":{"id":["This field is required."]}}]}`,
-			`{"segment_overrides":[{"segment":{"id":99},"enabled":true}]}`:                 `{"segment_overrides":[{"segment":["Invalid pk \"99\" - object does not exist."]}]}`,
+			`{"segment_overrides":[{"segment":{"id":99},"enabled":true}]}`:                 `{"segment_overrides":[{"segment":{"id":["Segment not found."]}}]}`,
 			fmt.Sprintf(`{"segment_overrides":[%s,%s]}`, override(a, ``), override(a, ``)): `{"segment_overrides":[{},{"segment":["Duplicate segment_id values are not allowed"]}]}`,
 			`{"environment_default":{"variants":[{"id":7,"weight":5}]}}`:                   `{"environment_default":{"variants":[{"id":["Invalid pk \"7\" - object does not exist."]}]}}`,
 		} {
