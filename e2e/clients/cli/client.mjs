@@ -1,18 +1,19 @@
-// The official command line (npm), as a build script would call it.
+// The official command line (npm), as a build script would call it, with a follower.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { check, done, world, unique } from '../lib/check.mjs'
+import { check, done, follower, world, unique } from '../lib/check.mjs'
 
+const api = await follower()
 const folder = mkdtempSync(join(tmpdir(), 'cli-'))
 
 // get runs `flagsmith get` and returns the text of the file that it wrote.
 async function get(args, environment = {}) {
   const output = join(folder, `${Math.random()}.json`)
-  await promisify(execFile)('node', ['node_modules/flagsmith-cli/bin/run', 'get', ...args, '-a', world.api, '-o', output],
+  await promisify(execFile)('node', ['node_modules/flagsmith-cli/bin/run', 'get', ...args, '-a', api, '-o', output],
     { env: { ...process.env, ...environment }, timeout: 60_000 })
   return readFileSync(output, 'utf8')
 }
@@ -27,7 +28,7 @@ await check('flags of the environment', async () => {
 
 await check('key from the environment variable, API without the final slash', async () => {
   const output = join(folder, 'variable.json')
-  await promisify(execFile)('node', ['node_modules/flagsmith-cli/bin/run', 'get', '-a', world.api.replace(/\/$/, ''), '-o', output],
+  await promisify(execFile)('node', ['node_modules/flagsmith-cli/bin/run', 'get', '-a', api.replace(/\/$/, ''), '-o', output],
     { env: { ...process.env, FLAGSMITH_ENVIRONMENT: world.clientKey }, timeout: 60_000 })
   assert.equal(JSON.parse(readFileSync(output, 'utf8')).flags.greeting.value, 'hello')
 })

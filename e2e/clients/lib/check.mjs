@@ -41,6 +41,16 @@ export async function admin(method, path, body) {
   return text ? JSON.parse(text) : null
 }
 
+// follower is the API of a node that does not lead.
+export async function follower() {
+  for (const origin of world.nodes) {
+    const answer = await fetch(`${origin}/api/flagraft/v1/cluster/`, { headers: { Authorization: `Token ${world.token}` } })
+    const { leader } = await answer.json()
+    if (leader && answer.headers.get('Flagraft-Node') !== leader) return `${origin}/api/v1/`
+  }
+  throw new Error('no follower')
+}
+
 // setLive changes the flag `live`.
 export const setLive = (enabled, value) =>
   admin('PATCH', `environments/${world.clientKey}/featurestates/${world.live}/`, { enabled, feature_state_value: value })
