@@ -10,10 +10,11 @@ func activationRows() []route.Row {
 	on := Custom("activation mails are on", activationOn)
 	return []route.Row{
 		{Method: "POST", Path: users + "activation/", OperationID: "api_v1_auth_users_activation_create", Tag: "Authentication",
-			Summary: "Activate an account with what the mail says.", Permission: on, Kind: route.Write, Status: 204, Handler: write(activate)},
+			Summary: "Activate an account with what the mail says.", Permission: on, Bare: []int{400}, Kind: route.Write, Status: 204,
+			Handler: write(activate)},
 		{Method: "POST", Path: users + "resend_activation/", OperationID: "api_v1_auth_users_resend_activation_create", Tag: "Authentication",
-			Summary: "Ask for the activation mail again.", Permission: All(on, Custom("few mails", mailThrottle)), Kind: route.Write, Status: 204,
-			Handler: write(resendActivation)},
+			Summary: "Ask for the activation mail again.", Permission: All(on, Custom("few mails", mailThrottle)), Bare: []int{400}, Refusals: throttled,
+			Kind: route.Write, Status: 204, Handler: write(resendActivation)},
 	}
 }
 

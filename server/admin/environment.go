@@ -99,7 +99,7 @@ func environmentRows() []route.Row {
 		{Method: "DELETE", Path: detail, OperationID: "api_v1_environments_destroy", Tag: "Environments", Auth: route.Admin, Permission: admin,
 			Kind: route.Write, Status: 204, Handler: write(deleteEnvironment)},
 		{Method: "GET", Path: detail + "document/", OperationID: "api_v1_environments_document_retrieve", Tag: "Environments", Auth: route.Admin,
-			Permission: view, Handler: read(environmentDocument)},
+			Permission: view, Media: "application/json", Handler: read(environmentDocument)},
 	}
 }
 

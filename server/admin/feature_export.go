@@ -60,7 +60,7 @@ func featureExportRows() []route.Row {
 			Permission: EnvironmentAdmin(Body("environment_id")), Kind: route.Write, Status: 201, Handler: write(createFeatureExport)},
 		{Method: "GET", Path: "/api/v1/features/download-feature-export/{feature_export_id}/", Tag: "Features", Auth: route.Admin,
 			OperationID: "api_v1_features_download_feature_export_retrieve", Permission: Custom("environment admin", exportAdmin),
-			NoHead: true, Handler: read(downloadFeatureExport)},
+			Media: "application/json", NoHead: true, Handler: read(downloadFeatureExport)},
 		{Method: "GET", Path: "/api/v1/projects/{project_pk}/feature-exports/", OperationID: "api_v1_projects_feature_exports_list", Tag: "Projects",
 			Summary: "List the exports of the environments that the caller administers; they are kept for 14 days.", Auth: route.Admin,
 			Permission: ProjectPermission("VIEW_PROJECT", Path("project_pk")), Handler: read(listFeatureExports)},

@@ -75,7 +75,7 @@ func featureHealthHookRows() []route.Row {
 	return []route.Row{{
 		Method: "POST", Path: "/api/v1/feature-health/{path}", OperationID: "api_v1_feature_health_create", Tag: "Feature health",
 		Summary: "Take a report of a provider, at the address that the list of providers shows.", Auth: route.None,
-		Permission: Custom("address of a provider", healthAddress), Kind: route.Write, Handler: write(reportHealth),
+		Permission: Custom("address of a provider", healthAddress), Bare: []int{400, 404}, Kind: route.Write, Handler: write(reportHealth),
 	}}
 }
 

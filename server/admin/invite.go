@@ -87,9 +87,9 @@ func inviteRows() []route.Row {
 		{Method: "DELETE", Path: detail, OperationID: "api_v1_organisations_invites_destroy", Tag: "Invites", Auth: route.Admin, Permission: admin,
 			Kind: route.Write, Status: 204, Handler: write(deleteInvite)},
 		{Method: "POST", Path: detail + "resend/", OperationID: "api_v1_organisations_invites_resend_create", Tag: "Invites", Auth: route.Admin,
-			Permission: All(admin, few), Kind: route.Write, Handler: write(resendInvite)},
+			Permission: All(admin, few), Refusals: throttled, Kind: route.Write, Handler: write(resendInvite)},
 		{Method: "POST", Path: "/api/v1/organisations/{id}/invite/", OperationID: "api_v1_organisations_invite_create", Tag: "Invites",
-			Summary: "Invite several people by mail.", Auth: route.Admin, Permission: All(OrganisationAdmin(Path("id")), Custom("a user", needsUser), few),
+			Summary: "Invite several people by mail.", Auth: route.Admin, Permission: All(OrganisationAdmin(Path("id")), Custom("a user", needsUser), few), Refusals: throttled,
 			Kind: route.Write, Status: 201, Handler: write(createInvites)},
 	}
 }

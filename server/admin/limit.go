@@ -7,6 +7,9 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
+// throttled is the refusal of rows whose permission limits requests.
+var throttled = []int{429}
+
 // Limit counts a request under key and refuses it with 429 beyond so many a minute; 0 is no limit. Writes all run on the leader, which
 // counts the cluster's; what every node answers is counted by each, and the limit is shared between the ready ones. It is for permissions:
 // a write is counted before its transaction, once.

@@ -49,7 +49,7 @@ func loginRows() []route.Row {
 	return []route.Row{
 		{Method: "POST", Path: "/api/v1/auth/login/", OperationID: "api_v1_auth_login_create", Tag: "Authentication",
 			Summary:    "Get the account's token, or with two factors what the second step needs.",
-			Permission: Custom("few sign-ins", loginThrottle), Refusals: []int{429}, Kind: route.Write, Handler: write(login).before(checkPassword)},
+			Permission: Custom("few sign-ins", loginThrottle), Refusals: throttled, Kind: route.Write, Handler: write(login).before(checkPassword)},
 		{Method: "POST", Path: "/api/v1/auth/login/code/", OperationID: "api_v1_auth_login_code_create", Tag: "Authentication",
 			Summary:    "The second step of a sign-in with two factors: a code of the app, or a backup code.",
 			Permission: Custom("few sign-ins", codeThrottle), Refusals: []int{401, 429}, Kind: route.Write, Handler: write(loginCode).before(checkCode)},

@@ -56,12 +56,14 @@ func metadataModelFieldRows() []route.Row {
 		return route.Row{Method: method, Path: list + path, OperationID: operation + name, Tag: "Organisations", Auth: route.Admin, Permission: p,
 			Kind: kind, Status: status, Handler: h}
 	}
+	required := row("GET", "supported-required-for-models/", "supported_required_for_models_list", view, route.Read, 200, read(supportedRequirements))
+	required.Refusals = []int{404} // with a message instead of a detail
 	return []route.Row{
+		required,
 		row("GET", "", "list", view, route.Read, 200, read(listModelFields)),
 		row("POST", "", "create", All(view, Custom("organisation ADMIN, or admin of the field's project", mayCreateModelField)), route.Write, 201,
 			write(createModelField)),
 		row("GET", "supported-content-types/", "supported_content_types_list", view, route.Read, 200, read(supportedContentTypes)),
-		row("GET", "supported-required-for-models/", "supported_required_for_models_list", view, route.Read, 200, read(supportedRequirements)),
 		row("GET", "{id}/", "retrieve", view, route.Read, 200, read(getModelField)),
 		row("PUT", "{id}/", "update", edit, route.Write, 200, write(updateModelField)),
 		row("PATCH", "{id}/", "partial_update", edit, route.Write, 200, write(updateModelField)),

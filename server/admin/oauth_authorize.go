@@ -66,7 +66,7 @@ func oauthAuthorizeRows() []route.Row {
 		{Method: "POST", Path: path, OperationID: "api_v1_oauth_authorize_create", Tag: "OAuth", Summary: "Give or refuse consent.",
 			Auth: route.User, Permission: account, Kind: route.Write, Handler: write(decideAuthorization)},
 		{Method: "GET", Path: "/o/authorize/", OperationID: "oauth_authorize_page", Tag: "OAuth", Summary: "A page that asks the user for consent.",
-			Handler: read(authorizePage)},
+			Media: "text/html", Handler: read(authorizePage)},
 	}
 }
 

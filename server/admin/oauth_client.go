@@ -39,7 +39,7 @@ const (
 func oauthClientRows() []route.Row {
 	return []route.Row{
 		{Method: "POST", Path: "/o/register/", OperationID: "o_register_create", Tag: "OAuth", Summary: "Register a program (RFC 7591).",
-			Permission: Custom("few registrations", registrationThrottle), Kind: route.Write, Status: 201, Handler: write(registerOAuthClient)},
+			Permission: Custom("few registrations", registrationThrottle), Refusals: throttled, Kind: route.Write, Status: 201, Handler: write(registerOAuthClient)},
 	}
 }
 

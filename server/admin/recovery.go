@@ -29,13 +29,13 @@ func recoveryRows() []route.Row {
 	few := Custom("few mails", mailThrottle)
 	return []route.Row{
 		{Method: "POST", Path: users + "reset_password/", OperationID: "api_v1_auth_users_reset_password_create", Tag: "Authentication",
-			Summary: "Ask for a mail with a link to a new password. The answer does not tell whether there is such an account.", Permission: few,
+			Summary: "Ask for a mail with a link to a new password. The answer does not tell whether there is such an account.", Permission: few, Refusals: throttled,
 			Kind: route.Write, Status: 204, Handler: write(resetPassword)},
 		{Method: "POST", Path: users + "reset_password_confirm/", OperationID: "api_v1_auth_users_reset_password_confirm_create", Tag: "Authentication",
 			Summary: "Set a new password with what the mail says. The account's token ends.", Kind: route.Write, Status: 204,
 			Handler: write(confirmPasswordReset).before(preparePasswordReset)},
 		{Method: "POST", Path: users + "reset_email/", OperationID: "api_v1_auth_users_reset_email_create", Tag: "Authentication",
-			Summary: "Ask for a mail with a link to change the account's address.", Permission: few, Kind: route.Write, Status: 204,
+			Summary: "Ask for a mail with a link to change the account's address.", Permission: few, Refusals: throttled, Kind: route.Write, Status: 204,
 			Handler: write(resetEmail)},
 		{Method: "POST", Path: users + "reset_email_confirm/", OperationID: "api_v1_auth_users_reset_email_confirm_create", Tag: "Authentication",
 			Summary: "Change the address with what the mail says.", Kind: route.Write, Status: 204, Handler: write(confirmEmailReset)},

@@ -71,18 +71,19 @@ func usageRows() []route.Row {
 	admin := throttledUsage(OrganisationAdmin(Path("organisation_pk")))
 	return []route.Row{
 		{Method: "GET", Path: list, OperationID: "api_v1_organisations_usage_data_retrieve", Tag: "Organisations", Auth: route.Admin,
-			Summary: "Count an organisation's SDK requests by day.", Permission: admin, NoHead: true, Handler: read(usageData)},
+			Summary: "Count an organisation's SDK requests by day.", Permission: admin, Refusals: throttled, NoHead: true, Handler: read(usageData)},
 		{Method: "GET", Path: list + "total-count/", OperationID: "api_v1_organisations_usage_data_total_count_retrieve", Tag: "Organisations",
-			Summary: "Count an organisation's SDK requests of the last thirty days.", Auth: route.Admin, Permission: admin, NoHead: true,
+			Summary: "Count an organisation's SDK requests of the last thirty days.", Auth: route.Admin, Permission: admin, Refusals: throttled, NoHead: true,
 			Handler: read(usageTotal)},
 		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/usage/", OperationID: "api_v1_organisations_usage_retrieve", Tag: "Organisations",
-			Summary: "Use usage-data/total-count/.", Deprecated: true, Auth: route.Admin, Permission: admin, Handler: read(usageEvents)},
+			Summary: "Use usage-data/total-count/.", Deprecated: true, Auth: route.Admin, Permission: admin, Refusals: throttled,
+			Handler: read(usageEvents)},
 		{Method: "GET", Path: "/api/v1/organisations/{organisation_pk}/api-usage-notification/", Tag: "Organisations", Auth: route.Admin,
 			OperationID: "api_v1_organisations_api_usage_notification_list", Summary: "An empty list: there is no plan whose share could be used up.",
 			Permission: OrganisationMember(Path("organisation_pk")), Handler: read(usageNotifications)},
 		{Method: "GET", Path: "/api/v1/projects/{project_pk}/features/{id}/evaluation-data/", OperationID: "get_feature_evaluation_data", Tag: "Features",
 			Summary: "Count by day how often SDKs evaluated a feature in an environment.", Auth: route.Admin,
-			Permission: throttledUsage(ProjectPermission("VIEW_PROJECT", Path("project_pk")).Hidden().Feature(Path("id"))), Handler: read(evaluationData)},
+			Permission: throttledUsage(ProjectPermission("VIEW_PROJECT", Path("project_pk")).Hidden().Feature(Path("id"))), Refusals: throttled, Handler: read(evaluationData)},
 	}
 }
 

@@ -69,8 +69,8 @@ func userRows() []route.Row {
 	open := Custom("sign-up is open", signupOpen)
 	return []route.Row{
 		{Method: "POST", Path: users, OperationID: "api_v1_auth_users_create", Tag: "Authentication", Summary: "Register an account.",
-			Permission: open, Kind: route.Write, Status: 201, Handler: write(register).before(prepareRegistration)},
-		{Method: "GET", Path: users, OperationID: "api_v1_auth_users_list", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
+			Permission: open, Refusals: []int{401, 403, 429}, Kind: route.Write, Status: 201, Handler: write(register).before(prepareRegistration)},
+		{Method: "GET", Path: users, OperationID: "api_v1_auth_users_list", Tag: "Authentication", Summary: hidden, Auth: route.User, Refusals: []int{404}, Handler: read(noUser)},
 		{Method: "GET", Path: users + "{id}/", OperationID: "api_v1_auth_users_retrieve", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
 		{Method: "PUT", Path: users + "{id}/", OperationID: "api_v1_auth_users_update", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},
 		{Method: "PATCH", Path: users + "{id}/", OperationID: "api_v1_auth_users_partial_update", Tag: "Authentication", Summary: hidden, Auth: route.User, Handler: read(noUser)},

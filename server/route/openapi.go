@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -72,6 +73,17 @@ func (m omap) AppendJSON(dst []byte) []byte {
 }
 
 func (m omap) with(name string, value any) omap { return append(m, omember{name, value}) }
+
+// put replaces a member, or adds it.
+func (m omap) put(name string, value any) omap {
+	for i := range m {
+		if m[i].name == name {
+			m[i].value = value
+			return m
+		}
+	}
+	return m.with(name, value)
+}
 
 type apiWriter struct {
 	types *typeWriter
@@ -220,7 +232,7 @@ func (g *apiWriter) responses(r *Row) omap {
 	switch {
 	case out == nil || out == reflect.TypeFor[Empty]():
 	case out == reflect.TypeFor[Blob]():
-		ok = ok.with("content", omap{{"application/octet-stream", omap{{"schema", omap{{"type", "string"}, {"format", "binary"}}}}}})
+		ok = ok.with("content", omap{{cmp.Or(r.Media, "application/octet-stream"), omap{{"schema", blobSchema(r.Media)}}}})
 	default:
 		ok = ok.with("content", omap{{"application/json", omap{{"schema", g.types.output(out)}}}})
 	}
@@ -242,12 +254,26 @@ func (g *apiWriter) responses(r *Row) omap {
 		answers = answers.with("415", ref("responses", "UnsupportedMediaType"))
 	}
 	for _, status := range r.refusals() {
-		answers = answers.with(strconv.Itoa(status), ref("responses", "Refused"))
+		answers = answers.put(strconv.Itoa(status), ref("responses", "Refused"))
+	}
+	for _, status := range r.Bare {
+		answers = answers.put(strconv.Itoa(status), ref("responses", "RefusedBare"))
 	}
 	if r.Kind != Local {
 		answers = answers.with("503", ref("responses", "Unavailable"))
 	}
 	return answers
+}
+
+// blobSchema describes what a Blob holds; of JSON that is no Go type nothing is known.
+func blobSchema(media string) omap {
+	switch media {
+	case "":
+		return omap{{"type", "string"}, {"format", "binary"}}
+	case "application/json":
+		return omap{}
+	}
+	return omap{{"type", "string"}}
 }
 
 // refusals are the row's own, and those of its kind: an operation, and what needs a format level, may be impossible in this cluster.
@@ -276,6 +302,7 @@ func errorResponses() omap {
 		{"NotFound", answer("There is no such object, or the caller may not see it.", detail)},
 		{"UnsupportedMediaType", answer("The body's content type is not understood.", detail)},
 		{"Refused", answer("The operation is not possible now; the detail says why.", omap{})},
+		{"RefusedBare", omap{{"description", "The operation is not possible now. There may be no body."}}},
 		{"Unavailable", answer("The cluster cannot answer now; Retry-After tells when to try again.", detail)},
 	}
 }

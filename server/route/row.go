@@ -77,7 +77,9 @@ type Row struct {
 	Status     int        // of success; 0 is 200
 	Level      uint8      // format level that the cluster must have reached; 0: any
 	Handler    Handler
-	Refusals   []int // statuses of refusals besides those that input, Auth, Permission and Kind tell
+	Refusals   []int  // statuses of refusals besides those that input, Auth, Permission and Kind tell, or of another shape than theirs
+	Bare       []int  // statuses of refusals that may have no body
+	Media      string // content type of an Output that is a Blob; "": application/octet-stream
 	Deprecated bool
 	Hidden     bool // left out of the API description
 	NoHead     bool // Allow does not name HEAD: the reference's views for GET alone, those by uuid and of usage, are so
