@@ -11,6 +11,7 @@ import urllib.request
 import schemathesis
 
 ORIGIN, TOKEN = os.environ["FLAGRAFT_ORIGIN"], os.environ["FLAGRAFT_TOKEN"]
+EMAIL, PASSWORD = os.environ["FLAGRAFT_ADMIN_EMAIL"], os.environ["FLAGRAFT_ADMIN_PASSWORD"]
 rng = random.Random(1)
 
 # Which collection the members of queries and bodies refer to. Members of paths tell by the segment before them.
@@ -30,6 +31,8 @@ REFERS = {
 SAME = {"edge-featurestates": "featurestates", "versions": "versions", "members": "users", "user-detailed-permissions": "users",
         "all-user-permissions": "users", "download-feature-export": "feature-exports", "feature-import": "environments", "environment-feature-versions": "versions",
         "options": "mv-options", "link": "invite-links", "auth": "methods", "multivariate-options": "mv-options", "feature-health": "addresses"}
+# What of an object texts outside paths name.
+TEXT = {"features": "name", "identities": "identifier", "edge-identities": "identity_uuid", "environments": "api_key", "permissions": "key"}
 FIXED = ("organisations", "projects", "environments")  # nothing generated may replace or end these
 
 pool = collections.defaultdict(lambda: collections.deque(maxlen=12), methods=[{"method": "app"}, {"method": "email"}])
@@ -67,6 +70,9 @@ def found():
         e["server"] = call("POST", f"/api/v1/environments/{e['api_key']}/api-keys/", {"name": "k"})["key"]
         pool["environments"].append(e)
     call("POST", f"/api/v1/environments/{e['api_key']}/enable-v2-versioning/")
+    client = call("POST", "/o/register/", {"client_name": "generated", "redirect_uris": ["http://127.0.0.1:1/back"]})
+    pool["consents"].append({"client_id": client["client_id"], "redirect_uri": "http://127.0.0.1:1/back", "response_type": "code", "scope": "mcp",
+                             "code_challenge": "a" * 43, "code_challenge_method": "S256"})
     second = call("POST", "/api/v1/auth/users/", {"email": "second@example.com", "password": "Sesame-open-3!", "first_name": "S", "last_name": "S"})
     link = call("POST", f"/api/v1/organisations/{organisation['id']}/invite-links/", {"role": "USER"})
     call("POST", f"/api/v1/users/join/link/{link['hash']}/", token=second["key"])
@@ -104,7 +110,7 @@ def fill():
     version = f"/api/v1/environments/{v['id']}/features/{f['id']}/versions/"
     keep("versions", call("POST", version, {}))
     env = "/api/v1/environments/" + e["api_key"]
-    for path in (f"{env}/webhooks/", f"/api/v1/organisations/{o}/webhooks/"):
+    for path in () if pool["webhooks"] else (f"{env}/webhooks/", f"/api/v1/organisations/{o}/webhooks/"):
         keep("webhooks", call("POST", path, {"url": "http://127.0.0.1:1/", "enabled": True}))
     field = call("POST", "/api/v1/metadata/fields/", {"name": "d" + n, "type": "str", "organisation": o})
     keep("fields", field)
@@ -116,7 +122,7 @@ def fill():
     if field:
         for c in pool["supported-content-types"]:
             keep("metadata-model-fields", call("POST", model, {"field": field["id"], "content_type": c["id"]}))
-    for level, key in (("projects", p), ("environments", e["api_key"]), ("organisations", o)):
+    for level, key in () if pool["user-permissions"] else (("projects", p), ("environments", e["api_key"]), ("organisations", o)):
         keep("user-permissions", call("POST", f"/api/v1/{level}/{key}/user-permissions/", {"user": pool["users"][0]["id"], "admin": True, "permissions": []}))
         keep("user-group-permissions", g and call("POST", f"/api/v1/{level}/{key}/user-group-permissions/", {"group": g["id"], "admin": True, "permissions": []}))
     keep("master-api-keys", call("POST", f"/api/v1/organisations/{o}/master-api-keys/", {"name": n, "is_admin": True}))
@@ -136,11 +142,9 @@ def fill():
 
 
 def value(collection, name, kind, o):
-    """value is what of an object a member of this name and type takes."""
+    """value is what of an object a member of a path with this name and type takes."""
     if kind == "integer":
         names = ["id", name]
-    elif name.endswith("name"):
-        names = ["name"]
     elif collection == "environments" and name != "uuid":
         names = ["api_key"]
     else:
@@ -148,12 +152,16 @@ def value(collection, name, kind, o):
     return next((o[n] for n in names if o.get(n) not in (None, "")), None)
 
 
-def pick(collection, name, kind):
+def pick(collection):
+    """pick is a known object; of late ones more are still there."""
     collection = SAME.get(collection, collection)
-    if name.startswith("trait_key"):
-        return "p"
-    objects = pool[collection] if collection in FIXED else list(pool[collection])[-4:]  # of late ones more is still there
-    return value(collection, name, kind, rng.choice(objects)) if objects else None
+    objects = pool[collection] if collection in FIXED else list(pool[collection])[-4:]
+    return rng.choice(objects) if objects else {}
+
+
+def other(name, kind):
+    """other is what a member of a query or body, of this name and type, may refer to."""
+    return pick(REFERS[name]).get("id" if kind == "integer" else TEXT.get(REFERS[name], "id"))
 
 
 def refer(node, name=None):
@@ -163,14 +171,16 @@ def refer(node, name=None):
     if isinstance(node, dict):
         out = {k: refer(v, k) for k, v in node.items()}
         if name in REFERS and "id" in out and rng.random() < 0.7:
-            out["id"] = pick(REFERS[name], "id", "integer") or out["id"]
+            out["id"] = other(name, "integer") or out["id"]
         if name in REFERS and "name" in out and rng.random() < 0.7:
-            out["name"] = pick(REFERS[name], "name", "string") or out["name"]
+            out["name"] = other(name, "string") or out["name"]
+        if name == "scope" and "id" in out:
+            out["id"] = str(pick(str(out.get("type")) + "s").get("id"))
         if out.get("type") in ("integer", "boolean", "string") and "value" in out and rng.random() < 0.7:
             out["value"] = {"integer": "7", "boolean": "true", "string": "text"}[out["type"]]
         return out
     if name in REFERS and rng.random() < 0.7 and isinstance(node, (int, str)) and not isinstance(node, bool):
-        new = pick(REFERS[name], name, "integer" if isinstance(node, int) else "string")
+        new = other(name, "integer" if isinstance(node, int) else "string")
         return node if new is None else new
     return node
 
@@ -192,10 +202,13 @@ def fresh(body, path):
                       ("url", "http://127.0.0.1:1/"), ("grant_type", "authorization_code"), ("when", "1h")):
         if isinstance(body.get(name), str) and not (name == "name" and "providers" in path) and rng.random() < 0.6:
             body[name] = new
+    if path.endswith("/login/"):
+        body.update(email=EMAIL, password=PASSWORD)
 
 
 def spare(case):
-    """spare keeps what everything hangs from: the caller's membership and the environments' keys."""
+    """spare keeps what everything hangs from: the caller's membership, the environments' keys, and that the
+    organisation is served."""
     own = pool["self"][0]["id"]
     if "/users/" in case.operation.path:
         for name, given in (case.path_parameters or {}).items():
@@ -204,7 +217,7 @@ def spare(case):
     if case.operation.path.endswith("/remove-users/") and isinstance(case.body, list):
         case.body = [o for o in case.body if not (isinstance(o, dict) and str(o.get("id")) == str(own))]
     if isinstance(case.body, dict):
-        for name in ("api_key", "force_2fa"):
+        for name in ("api_key", "force_2fa", "stop_serving_flags", "block_access_to_admin", "max_projects", "max_seats"):
             case.body.pop(name, None)
 
 
@@ -226,15 +239,17 @@ def before_call(context, case, kwargs):
         if case.method == "DELETE" and collection in FIXED and i == len(segments) - 1:
             case.path_parameters[name] = value(collection, name, kind, victim(collection) or {}) or 0
         elif collection in FIXED or rng.random() < 0.8:
-            new = pick(collection, name, kind)
+            new = "p" if name == "trait_key" else value(SAME.get(collection, collection), name, kind, pick(collection))
             if new is not None and not (collection in FIXED and rng.random() < 0.05 and case.method == "GET"):
                 case.path_parameters[name] = new
     for p in case.operation.query:
-        if p.name in REFERS and rng.random() < (0.7 if p.name in (case.query or {}) or p.is_required else 0.3):
+        if p.name in REFERS and rng.random() < (0.7 if p.name in (case.query or {}) or p.is_required else 0.4):
             schema = p.definition.get("schema", {})
-            new = pick(REFERS[p.name], p.name, "integer" if schema.get("items", schema).get("type") == "integer" else "string")
+            new = other(p.name, schema.get("items", schema).get("type"))
             if new is not None:
                 case.query[p.name] = new
+    if "oauth/authorize" in case.operation.path and rng.random() < 0.7:
+        (case.query if case.method == "GET" else case.body if isinstance(case.body, dict) else {}).update(pool["consents"][0])
     if isinstance(case.body, (dict, list)):
         case.body = refer(case.body)
         if rng.random() < 0.8:
@@ -249,6 +264,10 @@ def before_call(context, case, kwargs):
 @schemathesis.hook
 def after_call(context, case, response):
     segments = [s for s in case.operation.path.split("/") if s]
+    if case.method == "DELETE" and response.status_code == 204 and segments[-1].startswith("{"):
+        gone, given = SAME.get(segments[-2], segments[-2]), str((case.path_parameters or {}).get(segments[-1][1:-1]))
+        if gone not in FIXED:
+            pool[gone] = collections.deque((o for o in pool[gone] if given not in [str(v) for v in o.values()]), maxlen=12)
     if 200 <= response.status_code < 300 and case.method in ("GET", "POST") and not segments[-1].startswith("{") and segments[-1] not in FIXED + ("users", "permissions", "methods"):
         try:
             keep(SAME.get(segments[-1], segments[-1]), json.loads(response.content))

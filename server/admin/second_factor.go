@@ -52,17 +52,19 @@ type factorFault struct {
 
 func secondFactorRows() []route.Row {
 	const method = "/api/v1/auth/{method}/"
+	unknownMethod := []int{404} // with an error instead of a detail
 	return []route.Row{
 		{Method: "GET", Path: "/api/v1/auth/mfa/user-active-methods/", OperationID: "api_v1_auth_mfa_user_active_methods_retrieve",
 			Tag: "Authentication", Summary: "The second factors that protect the account.", Auth: route.User, Handler: read(listFactors)},
 		{Method: "POST", Path: method + "activate/", OperationID: "api_v1_auth_activate_create", Tag: "Authentication",
-			Summary: "Begin with an authenticator app (method app): the answer holds its secret.", Auth: route.User, Kind: route.Write,
-			Handler: write(beginFactor)},
+			Summary: "Begin with an authenticator app (method app): the answer holds its secret.", Auth: route.User, Refusals: unknownMethod,
+			Kind: route.Write, Handler: write(beginFactor)},
 		{Method: "POST", Path: method + "activate/confirm/", OperationID: "api_v1_auth_activate_confirm_create", Tag: "Authentication",
 			Summary: "Protect the account, with a code of the app. The answer holds the backup codes; they are not shown again.", Auth: route.User,
-			Kind: route.Write, Handler: write(confirmFactor)},
+			Refusals: unknownMethod, Kind: route.Write, Handler: write(confirmFactor)},
 		{Method: "POST", Path: method + "deactivate/", OperationID: "api_v1_auth_deactivate_create", Tag: "Authentication",
-			Summary: "End the account's protection by the app.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(endFactor)},
+			Summary: "End the account's protection by the app.", Auth: route.User, Refusals: unknownMethod, Kind: route.Write, Status: 204,
+			Handler: write(endFactor)},
 	}
 }
 

@@ -22,7 +22,8 @@ type webhookTestInput struct {
 }
 
 type webhookScope struct {
-	Type string `json:"type" v:"required,choice=organisation|environment"`
+	Type string      `json:"type" v:"required,choice=organisation|environment"`
+	ID   route.Value `json:"id"` // read by the permission
 }
 
 func webhookTestRows() []route.Row {

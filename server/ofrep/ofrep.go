@@ -65,11 +65,12 @@ func New(c Config) *API {
 // Rows are the routes of OFREP.
 func (a *API) Rows() []route.Row {
 	const path = "/ofrep/v1/evaluate/flags"
+	faults := []int{400, 401, 403, 503} // in OFREP's shape
 	return []route.Row{
-		{Method: "POST", Path: path, OperationID: "ofrep_v1_evaluate_flags", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: []int{401},
+		{Method: "POST", Path: path, OperationID: "ofrep_v1_evaluate_flags", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: faults,
 			Summary: "Evaluate all flags for an OpenFeature context.",
 			Handler: route.Raw(a.postFlags, bulkRequest{}, bulkAnswer{})},
-		{Method: "POST", Path: path + "/{key}", OperationID: "ofrep_v1_evaluate_flag", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: []int{401},
+		{Method: "POST", Path: path + "/{key}", OperationID: "ofrep_v1_evaluate_flag", Tag: "ofrep", Kind: route.Read, Auth: route.EnvironmentKey, Refusals: append(faults, 404),
 			Summary: "Evaluate one flag for an OpenFeature context.",
 			Handler: route.Raw(a.postFlag, flagRequest{}, flagAnswer{})},
 	}

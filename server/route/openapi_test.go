@@ -63,3 +63,47 @@ func TestOpenAPI(t *testing.T) {
 		require.Contains(t, doc["components"].(map[string]any)[string(r[1])], string(r[2]), "dangling reference")
 	}
 }
+
+type either struct{}
+
+func (either) Alternatives() []any { return []any{described{}, ""} }
+
+func TestOpenAPIAnswers(t *testing.T) {
+	type path struct {
+		ID int64 `path:"id"`
+	}
+	blob := Func(func(*Call, path) (Blob, error) { return Blob{}, nil })
+	table, err := NewTable([]Row{
+		{Method: "GET", Path: "/either/{id}/", OperationID: "either", Refusals: []int{404, 429}, Bare: []int{400}, Handler: Raw(nil, path{}, either{})},
+		{Method: "GET", Path: "/page/{id}/", OperationID: "page", Media: "text/html", Handler: blob},
+		{Method: "GET", Path: "/document/{id}/", OperationID: "document", Media: "application/json", Handler: blob},
+		{Method: "GET", Path: "/file/{id}/", OperationID: "file", Handler: blob},
+	})
+	require.NoError(t, err)
+	asJSON, _, err := table.OpenAPI(APIInfo{})
+	require.NoError(t, err)
+	var doc struct {
+		Paths map[string]struct {
+			Get struct{ Responses map[string]json.RawMessage }
+		}
+		Components struct{ Responses map[string]map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(asJSON, &doc))
+	answers := func(path string) map[string]json.RawMessage { return doc.Paths[path].Get.Responses }
+
+	all := answers("/either/{id}/")
+	require.Len(t, all, 5)
+	require.JSONEq(t, `{"$ref": "#/components/responses/RefusedBare"}`, string(all["400"]))
+	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["404"]))
+	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["429"]))
+	require.NotContains(t, doc.Components.Responses["RefusedBare"], "content")
+	require.JSONEq(t, `{"description": "Success.", "content": {"application/json": {"schema":
+		{"anyOf": [{"$ref": "#/components/schemas/Described"}, {"type": "string"}]}}}}`, string(all["200"]))
+	for path, content := range map[string]string{
+		"/page/{id}/":     `{"text/html": {"schema": {"type": "string"}}}`,
+		"/document/{id}/": `{"application/json": {"schema": {}}}`,
+		"/file/{id}/":     `{"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}`,
+	} {
+		require.JSONEq(t, `{"description": "Success.", "content": `+content+`}`, string(answers(path)["200"]))
+	}
+}

@@ -78,6 +78,11 @@ func scalarSchema() omap {
 	return omap{{"type", []string{"string", "integer", "number", "boolean", "null"}}}
 }
 
+// Alternatives is the Output of a raw handler that answers with one of several types: it returns a value of each.
+type Alternatives interface{ Alternatives() []any }
+
+var alternativesType = reflect.TypeFor[Alternatives]()
+
 // output describes what the encoder writes for a type.
 func (w *typeWriter) output(t reflect.Type) omap {
 	switch {
@@ -96,6 +101,12 @@ func (w *typeWriter) output(t reflect.Type) omap {
 		return nullable(w.output(v.Type))
 	case t.Kind() == reflect.Pointer:
 		return nullable(w.output(t.Elem()))
+	case t.Implements(alternativesType):
+		var all []omap
+		for _, a := range reflect.Zero(t).Interface().(Alternatives).Alternatives() {
+			all = append(all, w.output(reflect.TypeOf(a)))
+		}
+		return omap{{"anyOf", all}}
 	case t.Implements(appenderType), t.Implements(marshalerType):
 		return omap{}
 	case t.Implements(textType):

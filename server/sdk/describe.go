@@ -25,6 +25,15 @@ type identityTraitPath struct {
 	Value      route.Value `json:"trait_value" v:"required"`
 }
 
+type bulkTraitInput struct {
+	Traits []traitInputBody `body:""`
+}
+
+// analyticsCounts are counts by feature name.
+type analyticsCounts struct {
+	Counts route.Value `body:""`
+}
+
 type documentQuery struct {
 	PageID string `query:"page_id"` // of a Link to the next page
 }
@@ -45,7 +54,7 @@ type flagOutput struct {
 	Identity       *int64        `json:"identity"`
 	FeatureSegment *int64        `json:"feature_segment"`
 	Enabled        bool          `json:"enabled"`
-	Variant        *string       `json:"variant"` // identity answers only
+	Variant        *string       `json:"variant,omitempty"` // identity answers only
 }
 
 type featureOutput struct {
@@ -69,6 +78,24 @@ type identityOutput struct {
 	Identifier string        `json:"identifier"`
 	Traits     []traitOutput `json:"traits"`
 	Flags      []flagOutput  `json:"flags"`
+}
+
+// flagsAnswer is all flags, or with ?feature= the one.
+type flagsAnswer struct{}
+
+// Alternatives are the two forms.
+func (flagsAnswer) Alternatives() []any { return []any{[]flagOutput{}, flagOutput{}} }
+
+// identityAnswer is everything, or with ?feature= the one flag. An empty identifier gets a detail with status 200, as in the reference.
+type identityAnswer struct{}
+
+// Alternatives are the three forms.
+func (identityAnswer) Alternatives() []any {
+	return []any{identityOutput{}, flagOutput{}, missingIdentifier{}}
+}
+
+type missingIdentifier struct {
+	Detail string `json:"detail"`
 }
 
 type oldIdentityOutput struct {
