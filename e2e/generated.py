@@ -217,7 +217,7 @@ def spare(case):
     if case.operation.path.endswith("/remove-users/") and isinstance(case.body, list):
         case.body = [o for o in case.body if not (isinstance(o, dict) and str(o.get("id")) == str(own))]
     if isinstance(case.body, dict):
-        for name in ("api_key", "force_2fa", "stop_serving_flags", "block_access_to_admin", "max_projects", "max_seats"):
+        for name in ("api_key", "force_2fa", "stop_serving_flags", "block_access_to_admin", "persist_trait_data", "max_projects", "max_seats"):
             case.body.pop(name, None)
 
 
