@@ -253,14 +253,14 @@ func (g *apiWriter) responses(r *Row) omap {
 	if s.decode {
 		answers = answers.with("415", ref("responses", "UnsupportedMediaType"))
 	}
+	if r.Kind != Local {
+		answers = answers.with("503", ref("responses", "Unavailable"))
+	}
 	for _, status := range r.refusals() {
 		answers = answers.put(strconv.Itoa(status), ref("responses", "Refused"))
 	}
 	for _, status := range r.Bare {
 		answers = answers.put(strconv.Itoa(status), ref("responses", "RefusedBare"))
-	}
-	if r.Kind != Local {
-		answers = answers.with("503", ref("responses", "Unavailable"))
 	}
 	return answers
 }

@@ -74,14 +74,15 @@ func TestOpenAPIAnswers(t *testing.T) {
 	}
 	blob := Func(func(*Call, path) (Blob, error) { return Blob{}, nil })
 	table, err := NewTable([]Row{
-		{Method: "GET", Path: "/either/{id}/", OperationID: "either", Refusals: []int{404, 429}, Bare: []int{400}, Handler: Raw(nil, path{}, either{})},
+		{Method: "GET", Path: "/either/{id}/", OperationID: "either", Refusals: []int{404, 429, 503}, Bare: []int{400}, Handler: Raw(nil, path{}, either{})},
 		{Method: "GET", Path: "/page/{id}/", OperationID: "page", Media: "text/html", Handler: blob},
 		{Method: "GET", Path: "/document/{id}/", OperationID: "document", Media: "application/json", Handler: blob},
 		{Method: "GET", Path: "/file/{id}/", OperationID: "file", Handler: blob},
 	})
 	require.NoError(t, err)
-	asJSON, _, err := table.OpenAPI(APIInfo{})
+	asJSON, asYAML, err := table.OpenAPI(APIInfo{})
 	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(asYAML, &map[string]any{}), "a status stands twice")
 	var doc struct {
 		Paths map[string]struct {
 			Get struct{ Responses map[string]json.RawMessage }
@@ -93,6 +94,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 
 	all := answers("/either/{id}/")
 	require.Len(t, all, 5)
+	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["503"]), "the row's own, although every read may be unavailable")
 	require.JSONEq(t, `{"$ref": "#/components/responses/RefusedBare"}`, string(all["400"]))
 	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["404"]))
 	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["429"]))
