@@ -26,6 +26,10 @@ type Soak struct {
 	Identities int
 }
 
+// settle is how long a new node works before it is compared: every node holds the
+// rows of the last minute for clients that read in pages.
+const settle = 70 * time.Second
+
 // fresh is the node that is killed, and started anew at the end.
 const fresh = 2
 
@@ -68,7 +72,7 @@ func RunSoak(ctx context.Context, s Soak) (res SoakResult, err error) {
 	if err := load.fill(ctx); err != nil {
 		return res, err
 	}
-	load.run(ctx, 10*time.Second)
+	load.run(ctx, settle)
 	if res.First, err = sampleAll(ctx, c); err != nil {
 		return res, err
 	}
@@ -84,7 +88,7 @@ func RunSoak(ctx context.Context, s Soak) (res SoakResult, err error) {
 	if _, err := c.OneState(ctx); err != nil {
 		return res, err
 	}
-	load.run(ctx, 10*time.Second) // the new node's pools and caches are used, too
+	load.run(ctx, settle) // the new node's pools and caches are filled, too
 	if res.Last, err = sampleAll(ctx, c); err != nil {
 		return res, err
 	}
