@@ -202,6 +202,8 @@ def fresh(body, path):
                       ("url", "http://127.0.0.1:1/"), ("grant_type", "authorization_code"), ("when", "1h")):
         if isinstance(body.get(name), str) and not (name == "name" and "providers" in path) and rng.random() < 0.6:
             body[name] = new
+    if "webhooks" in path and body.get("enabled") is True and rng.random() < 0.9:
+        body["enabled"] = False  # every change makes an event for each webhook
     if path.endswith("/login/"):
         body.update(email=EMAIL, password=PASSWORD)
 
