@@ -270,6 +270,8 @@ def after_call(context, case, response):
         gone, given = SAME.get(segments[-2], segments[-2]), str((case.path_parameters or {}).get(segments[-1][1:-1]))
         if gone not in FIXED:
             pool[gone] = collections.deque((o for o in pool[gone] if given not in [str(v) for v in o.values()]), maxlen=12)
+    if case.method == "POST" and response.status_code in (200, 201) and case.operation.path.startswith("/api/v1/environments/") and segments[-1] in ("environments", "clone"):
+        call("DELETE", f"/api/v1/environments/{json.loads(response.content)['api_key']}/")  # each makes every later change of a feature dearer
     if 200 <= response.status_code < 300 and case.method in ("GET", "POST") and not segments[-1].startswith("{") and segments[-1] not in FIXED + ("users", "permissions", "methods"):
         try:
             keep(SAME.get(segments[-1], segments[-1]), json.loads(response.content))
