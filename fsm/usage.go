@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"bytes"
 	"net/url"
 	"strings"
 	"time"
@@ -52,10 +53,16 @@ func UsageLabels(application, version, agent string) string {
 	}
 	add(LabelApplicationName, application)
 	add(LabelApplicationVersion, version)
-	if name, _, _ := strings.Cut(agent, "/"); strings.HasPrefix(name, "flagsmith-") && strings.HasSuffix(name, "-sdk") {
+	if isSDKAgent([]byte(agent)) {
 		add(LabelUserAgent, agent)
 	}
 	return labels.Encode()
+}
+
+// isSDKAgent knows "flagsmith-LANGUAGE-sdk/VERSION".
+func isSDKAgent(agent []byte) bool {
+	name, _, _ := bytes.Cut(agent, []byte("/"))
+	return bytes.HasPrefix(name, []byte("flagsmith-")) && bytes.HasSuffix(name, []byte("-sdk"))
 }
 
 // Usages is the table of usage counters.

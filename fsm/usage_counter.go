@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -53,9 +52,6 @@ type UsageCounter struct {
 	pending  []byte // entry that was sent and is not known to be applied
 }
 
-// requestCounts are the requests of one environment since the last flush, by UsageKind.
-type requestCounts [UsageEvaluation]atomic.Int64
-
 // NewUsageCounter starts the counter of one node. send carries an entry to the
 // leader, who proposes it.
 func NewUsageCounter(f *FSM, node string, clock func() time.Time, send func(ctx context.Context, entry []byte) error, log *slog.Logger) *UsageCounter {
@@ -66,12 +62,12 @@ func NewUsageCounter(f *FSM, node string, clock func() time.Time, send func(ctx 
 
 // Request counts one request of an environment. It counts towards the hour of the
 // flush that takes it along.
-func (c *UsageCounter) Request(environment uint64, kind UsageKind) {
+func (c *UsageCounter) Request(environment uint64, kind UsageKind, client RequestClient) {
 	counts, ok := c.requests.Load(environment)
 	if !ok {
 		counts, _ = c.requests.LoadOrStore(environment, new(requestCounts))
 	}
-	counts.(*requestCounts)[kind].Add(1)
+	counts.(*requestCounts).of(client).kinds[kind].Add(1)
 }
 
 // Add counts n more of something at the current hour.
@@ -115,11 +111,9 @@ func (c *UsageCounter) take() []byte {
 	c.mu.Unlock()
 	hour := c.hour()
 	c.requests.Range(func(environment, requests any) bool {
-		for kind := range requests.(*requestCounts) {
-			if n := requests.(*requestCounts)[kind].Swap(0); n > 0 {
-				counts[usageKey{environment: environment.(uint64), kind: UsageKind(kind), bucket: hour}] += n
-			}
-		}
+		requests.(*requestCounts).take(func(labels string, kind UsageKind, n int64) {
+			counts[usageKey{environment: environment.(uint64), kind: kind, bucket: hour, labels: labels}] += n
+		})
 		return true
 	})
 	if len(counts) == 0 {

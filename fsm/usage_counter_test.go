@@ -3,7 +3,9 @@ package fsm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,11 +38,11 @@ func TestUsageCountsOnce(t *testing.T) {
 		return n
 	}
 
-	c.Request(1, UsageFlags)
-	c.Request(1, UsageFlags)
+	c.Request(1, UsageFlags, RequestClient{})
+	c.Request(1, UsageFlags, RequestClient{})
 	fail = lost
 	require.ErrorIs(t, c.Flush(t.Context()), lost)
-	c.Request(1, UsageFlags)
+	c.Request(1, UsageFlags, RequestClient{})
 	fail = nil
 	require.NoError(t, c.Flush(t.Context()), "the lost batch, again")
 	require.EqualValues(t, 2, count())
@@ -48,4 +50,42 @@ func TestUsageCountsOnce(t *testing.T) {
 	require.EqualValues(t, 3, count())
 	require.NoError(t, c.Flush(t.Context()))
 	require.EqualValues(t, 3, count())
+}
+
+func TestRequestsOfClients(t *testing.T) {
+	var r requestCounts
+	counted := func() map[string]int64 {
+		all := map[string]int64{}
+		r.take(func(labels string, kind UsageKind, n int64) {
+			require.Equal(t, UsageFlags, kind)
+			all[labels] += n
+		})
+		return all
+	}
+	count := func(application, version, agent string) {
+		r.of(RequestClient{[]byte(application), []byte(version), []byte(agent)}).kinds[UsageFlags].Add(1)
+	}
+	require.Empty(t, counted())
+	count("", "", "")
+	count("", "", "curl/8.5")
+	count("shop", "1.2", "flagsmith-python-sdk/5.0.0")
+	count("shop", "1.2", "flagsmith-python-sdk/5.0.0")
+	count("shop", "1.2", "curl/8.5")
+	count("", "", strings.Repeat("x", 200))
+	python := UsageLabels("shop", "1.2", "flagsmith-python-sdk/5.0.0")
+	require.Equal(t, map[string]int64{"": 3, python: 2, UsageLabels("shop", "1.2", ""): 1}, counted())
+	known := RequestClient{[]byte("shop"), []byte("1.2"), []byte("flagsmith-python-sdk/5.0.0")}
+	require.Zero(t, testing.AllocsPerRun(100, func() { r.of(known) }), "a known client costs nothing")
+	require.Empty(t, counted())
+
+	for i := range 2 * usageClients {
+		count(fmt.Sprint(i), "", "")
+	}
+	late := r.of(RequestClient{Application: []byte("0")})
+	all := counted()
+	require.Len(t, all, usageClients-2+1, "the two of before count among them")
+	require.EqualValues(t, usageClients+2, all[""], "those past the bound say nothing")
+	late.kinds[UsageFlags].Add(1) // its client was found before the map was exchanged
+	count("new", "", "")
+	require.Equal(t, map[string]int64{UsageLabels("0", "", ""): 1, UsageLabels("new", "", ""): 1}, counted())
 }

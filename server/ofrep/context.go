@@ -53,7 +53,7 @@ func (a *API) person(ctx *fasthttp.RequestCtx, c caller) (person, *fault) {
 	if p.nobody() {
 		kind = fsm.UsageFlags
 	}
-	a.Usage.Request(c.view.Environment.ID, kind)
+	a.Usage.Request(c.view.Environment.ID, kind, fsm.RequestClient(route.ClientOf(ctx)))
 	return p, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 // UsageCounter counts requests; it is *[fsm.UsageCounter].
 type UsageCounter interface {
-	Request(environment uint64, kind fsm.UsageKind)
+	Request(environment uint64, kind fsm.UsageKind, client fsm.RequestClient)
 }
 
 // Config is what the endpoints are built of. FSM, Views and Usage are required.

@@ -44,12 +44,8 @@ func (s *SDK) countEvaluations(c caller, name, labels string, n int64) {
 
 // usageLabels are what the client says of itself.
 func usageLabels(ctx *fasthttp.RequestCtx) string {
-	h := &ctx.Request.Header
-	agent := h.Peek("Flagsmith-SDK-User-Agent")
-	if len(agent) == 0 {
-		agent = h.UserAgent()
-	}
-	return fsm.UsageLabels(string(h.Peek("Flagsmith-Application-Name")), string(h.Peek("Flagsmith-Application-Version")), string(agent))
+	c := route.ClientOf(ctx)
+	return fsm.UsageLabels(string(c.Application), string(c.Version), string(c.Agent))
 }
 
 // analyticsInput is the body of POST /api/v2/analytics/flags/.

@@ -68,7 +68,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 		return caller{}, route.Forbidden(msgStopped)
 	}
 	if kind != 0 {
-		s.Usage.Request(view.Environment.ID, kind)
+		s.Usage.Request(view.Environment.ID, kind, fsm.RequestClient(route.ClientOf(ctx)))
 	}
 	return caller{live: found.Live, view: view, server: found.Server}, nil
 }

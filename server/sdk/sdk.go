@@ -22,7 +22,7 @@ type IdentityWriter interface {
 
 // UsageCounter counts requests and evaluations; it is *[fsm.UsageCounter].
 type UsageCounter interface {
-	Request(environment uint64, kind fsm.UsageKind)
+	Request(environment uint64, kind fsm.UsageKind, client fsm.RequestClient)
 	Add(environment uint64, kind fsm.UsageKind, feature uint64, labels string, n int64)
 }
 

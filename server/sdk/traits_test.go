@@ -85,13 +85,19 @@ func TestBulkIdentities(t *testing.T) {
 }
 
 // usage records what is counted.
-type usage struct{ counts map[[2]uint64]int64 }
+type usage struct {
+	counts map[[2]uint64]int64
+	agent  string // of the last request
+}
 
 func (u *usage) Add(_ uint64, kind fsm.UsageKind, feature uint64, _ string, n int64) {
 	u.counts[[2]uint64{uint64(kind), feature}] += n
 }
 
-func (u *usage) Request(environment uint64, kind fsm.UsageKind) { u.Add(environment, kind, 0, "", 1) }
+func (u *usage) Request(environment uint64, kind fsm.UsageKind, client fsm.RequestClient) {
+	u.Add(environment, kind, 0, "", 1)
+	u.agent = string(client.Agent)
+}
 
 func TestAnalytics(t *testing.T) {
 	u := &usage{counts: map[[2]uint64]int64{}}
@@ -119,6 +125,11 @@ func TestAnalytics(t *testing.T) {
 	for _, kind := range []fsm.UsageKind{fsm.UsageFlags, fsm.UsageIdentities, fsm.UsageEnvironmentDocument, fsm.UsageTraits} {
 		require.EqualValues(t, 1, u.counts[[2]uint64{uint64(kind), 0}], kind)
 	}
+	const trait = `{"identity":{"identifier":"bob"},"trait_key":"b","trait_value":1}`
+	h.post("traits/", trait, "User-Agent", "flagsmith-java-sdk/8.0")
+	require.Equal(t, "flagsmith-java-sdk/8.0", u.agent)
+	h.post("traits/", trait, "User-Agent", "Mozilla/5.0", "Flagsmith-SDK-User-Agent", "flagsmith-js-sdk/12.0")
+	require.Equal(t, "flagsmith-js-sdk/12.0", u.agent)
 }
 
 func TestDeprecatedRoutes(t *testing.T) {
