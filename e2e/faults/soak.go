@@ -26,9 +26,8 @@ type Soak struct {
 	Identities int
 }
 
-// settle is how long a new node works before it is compared: every node holds the
-// rows of the last minute for clients that read in pages.
-const settle = 70 * time.Second
+// settle is how long a new node works before it is compared, to fill its pools and caches.
+const settle = 10 * time.Second
 
 // fresh is the node that is killed, and started anew at the end.
 const fresh = 2
@@ -72,7 +71,7 @@ func RunSoak(ctx context.Context, s Soak) (res SoakResult, err error) {
 	if err := load.fill(ctx); err != nil {
 		return res, err
 	}
-	load.run(ctx, settle)
+	load.settle(ctx)
 	if res.First, err = sampleAll(ctx, c); err != nil {
 		return res, err
 	}
@@ -88,7 +87,7 @@ func RunSoak(ctx context.Context, s Soak) (res SoakResult, err error) {
 	if _, err := c.OneState(ctx); err != nil {
 		return res, err
 	}
-	load.run(ctx, settle) // the new node's pools and caches are filled, too
+	load.settle(ctx)
 	if res.Last, err = sampleAll(ctx, c); err != nil {
 		return res, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,8 @@ const (
 	soakClients = 2
 	// idleBeforeSample lets connections end and queues run dry.
 	idleBeforeSample = 2 * time.Second
+	// rowsKept is keptRoots of fsm.
+	rowsKept = 1000
 	// bulkSize is what one bulk request may hold.
 	bulkSize = 100
 )
@@ -122,10 +125,34 @@ func (l *soakLoad) work(ctx context.Context, sdk *nodes.Client) {
 	}
 }
 
-func (l *soakLoad) administer(ctx context.Context) {
+// settle works for a moment and then makes every node hold the same number of
+// superseded rows: a node keeps the last 1,000 changes, for clients that read in
+// pages, and one that was just started has fewer.
+func (l *soakLoad) settle(ctx context.Context) {
+	l.run(ctx, settle)
+	var wait sync.WaitGroup
+	for w := range 4 {
+		wait.Go(func() {
+			for k := 0; k < rowsKept/4+50 && ctx.Err() == nil; {
+				if l.change(ctx, w+k, fmt.Sprint("settled ", w, k)) {
+					k++
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// change makes one change by a node and reports whether it was acknowledged.
+func (l *soakLoad) change(ctx context.Context, node int, description string) bool {
 	path := fmt.Sprintf("/api/v1/environments/%s/", l.c.Home.EnvironmentKey)
+	a, err := l.c.At(node%len(l.c.Nodes), l.c.Home.Admin).Do(ctx, "PATCH", path, object{"description": description})
+	return err == nil && a.Status == http.StatusOK
+}
+
+func (l *soakLoad) administer(ctx context.Context) {
 	for k := 0; ctx.Err() == nil; k++ {
-		_, _ = l.c.At(k%len(l.c.Nodes), l.c.Home.Admin).Do(ctx, "PATCH", path, object{"description": fmt.Sprint(k)}) // one more or less
+		l.change(ctx, k, fmt.Sprint(k)) // one more or less
 		sleep(ctx, time.Second)
 	}
 }
