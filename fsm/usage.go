@@ -3,7 +3,6 @@ package fsm
 import (
 	"bytes"
 	"net/url"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -41,28 +40,42 @@ const (
 // maxLabel is the longest value of a label.
 const maxLabel = 100
 
-// UsageLabels makes the labels of a counter, as a query string sorted by name.
-// An agent that is no Flagsmith SDK is nothing to count by, nor is text that is
-// too long or not UTF-8.
-func UsageLabels(application, version, agent string) string {
-	labels := url.Values{}
-	add := func(name, value string) {
-		if value != "" && len(value) <= maxLabel && utf8.ValidString(value) && strings.IndexByte(value, 0) < 0 {
-			labels.Set(name, value)
+// RequestClient is what the headers of a request say of its sender. The slices are only read.
+type RequestClient struct{ Application, Version, Agent []byte }
+
+// counted leaves what is worth a label: no agent that is no Flagsmith SDK, and no
+// text that is too long or not UTF-8.
+func (c RequestClient) counted() RequestClient {
+	if !isSDKAgent(c.Agent) {
+		c.Agent = nil
+	}
+	for _, value := range []*[]byte{&c.Application, &c.Version, &c.Agent} {
+		if len(*value) > maxLabel || !utf8.Valid(*value) || bytes.IndexByte(*value, 0) >= 0 {
+			*value = nil
 		}
 	}
-	add(LabelApplicationName, application)
-	add(LabelApplicationVersion, version)
-	if isSDKAgent([]byte(agent)) {
-		add(LabelUserAgent, agent)
-	}
-	return labels.Encode()
+	return c
 }
 
 // isSDKAgent knows "flagsmith-LANGUAGE-sdk/VERSION".
 func isSDKAgent(agent []byte) bool {
 	name, _, _ := bytes.Cut(agent, []byte("/"))
 	return bytes.HasPrefix(name, []byte("flagsmith-")) && bytes.HasSuffix(name, []byte("-sdk"))
+}
+
+// UsageLabels makes the labels of a counter, as a query string sorted by name.
+func UsageLabels(c RequestClient) string {
+	labels := url.Values{}
+	add := func(name string, value []byte) {
+		if len(value) > 0 {
+			labels.Set(name, string(value))
+		}
+	}
+	c = c.counted()
+	add(LabelApplicationName, c.Application)
+	add(LabelApplicationVersion, c.Version)
+	add(LabelUserAgent, c.Agent)
+	return labels.Encode()
 }
 
 // Usages is the table of usage counters.

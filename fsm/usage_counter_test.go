@@ -62,8 +62,11 @@ func TestRequestsOfClients(t *testing.T) {
 		})
 		return all
 	}
+	client := func(application, version, agent string) RequestClient {
+		return RequestClient{[]byte(application), []byte(version), []byte(agent)}
+	}
 	count := func(application, version, agent string) {
-		r.of(RequestClient{[]byte(application), []byte(version), []byte(agent)}).kinds[UsageFlags].Add(1)
+		r.of(client(application, version, agent)).kinds[UsageFlags].Add(1)
 	}
 	require.Empty(t, counted())
 	count("", "", "")
@@ -72,9 +75,11 @@ func TestRequestsOfClients(t *testing.T) {
 	count("shop", "1.2", "flagsmith-python-sdk/5.0.0")
 	count("shop", "1.2", "curl/8.5")
 	count("", "", strings.Repeat("x", 200))
-	python := UsageLabels("shop", "1.2", "flagsmith-python-sdk/5.0.0")
-	require.Equal(t, map[string]int64{"": 3, python: 2, UsageLabels("shop", "1.2", ""): 1}, counted())
-	known := RequestClient{[]byte("shop"), []byte("1.2"), []byte("flagsmith-python-sdk/5.0.0")}
+	count("shop", "1.2", "Mozilla/5.0 "+strings.Repeat("x", 200))
+	count("shop", "1.2", "flagsmith-"+strings.Repeat("x", 100)+"-sdk/1")
+	python := UsageLabels(client("shop", "1.2", "flagsmith-python-sdk/5.0.0"))
+	require.Equal(t, map[string]int64{"": 3, python: 2, UsageLabels(client("shop", "1.2", "")): 3}, counted())
+	known := client("shop", "1.2", "flagsmith-python-sdk/5.0.0")
 	require.Zero(t, testing.AllocsPerRun(100, func() { r.of(known) }), "a known client costs nothing")
 	require.Empty(t, counted())
 
@@ -87,5 +92,5 @@ func TestRequestsOfClients(t *testing.T) {
 	require.EqualValues(t, usageClients+2, all[""], "those past the bound say nothing")
 	late.kinds[UsageFlags].Add(1) // its client was found before the map was exchanged
 	count("new", "", "")
-	require.Equal(t, map[string]int64{UsageLabels("0", "", ""): 1, UsageLabels("new", "", ""): 1}, counted())
+	require.Equal(t, map[string]int64{UsageLabels(client("0", "", "")): 1, UsageLabels(client("new", "", "")): 1}, counted())
 }

@@ -10,9 +10,6 @@ import (
 // node tells apart between two flushes.
 const usageClients = 100
 
-// RequestClient is what the headers of an SDK request say of its sender; the slices are read only.
-type RequestClient struct{ Application, Version, Agent []byte }
-
 // requestCounts are the requests of one environment since the last flush. Requests
 // count without a lock; clients are added to a copy of the map.
 //
@@ -36,13 +33,7 @@ type clientKey [3*maxLabel + 2]byte
 
 // of is empty for a client that says nothing worth a label.
 func (k *clientKey) of(c RequestClient) []byte {
-	if len(c.Application) > maxLabel || len(c.Version) > maxLabel || len(c.Agent) > maxLabel {
-		return nil
-	}
-	if !isSDKAgent(c.Agent) {
-		c.Agent = nil
-	}
-	if len(c.Application) == 0 && len(c.Version) == 0 && len(c.Agent) == 0 {
+	if c = c.counted(); len(c.Application) == 0 && len(c.Version) == 0 && len(c.Agent) == 0 {
 		return nil
 	}
 	b := append(k[:0], c.Application...)
@@ -78,7 +69,7 @@ func (r *requestCounts) add(key string, c RequestClient) *clientCounts {
 	if len(all) >= usageClients {
 		return &r.silent
 	}
-	counts := &clientCounts{labels: UsageLabels(string(c.Application), string(c.Version), string(c.Agent))}
+	counts := &clientCounts{labels: UsageLabels(c)}
 	all[key] = counts
 	r.clients.Store(&all)
 	return counts

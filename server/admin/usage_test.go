@@ -23,6 +23,10 @@ func day(ago int) string { return time.Now().UTC().AddDate(0, 0, -ago).Format(ti
 
 const noLabels = `"labels":{"client_application_name":null,"client_application_version":null,"user_agent":null}`
 
+func labelsOf(application, version, agent string) string {
+	return fsm.UsageLabels(fsm.RequestClient{Application: []byte(application), Version: []byte(version), Agent: []byte(agent)})
+}
+
 func TestUsageData(t *testing.T) {
 	h := newHarness(t)
 	h.api.Env.Options.UsagePerMinute = 0
@@ -30,7 +34,7 @@ func TestUsageData(t *testing.T) {
 	h.get(list, 200).is(`[]`)
 	h.get(list+"total-count/", 200).is(`{"count":0}`)
 
-	labels := fsm.UsageLabels("shop, the", "1.0", "flagsmith-go-sdk/4")
+	labels := labelsOf("shop, the", "1.0", "flagsmith-go-sdk/4")
 	h.usage(1, fsm.UsageFlags, 0, "", 0, 3)
 	h.usage(1, fsm.UsageIdentities, 0, "", 0, 4)
 	h.usage(1, fsm.UsageTraits, 0, labels, 0, 5)
@@ -91,9 +95,9 @@ func TestEvaluationData(t *testing.T) {
 }
 
 func TestUsageLabels(t *testing.T) {
-	require.Empty(t, fsm.UsageLabels("", "", "curl/8"))
-	require.Empty(t, fsm.UsageLabels(string(make([]byte, 101)), "\xff", ""))
-	l := readLabels(fsm.UsageLabels("a&b=c", "", "flagsmith-python-sdk/4.0"))
+	require.Empty(t, labelsOf("", "", "curl/8"))
+	require.Empty(t, labelsOf(string(make([]byte, 101)), "\xff", ""))
+	l := readLabels(labelsOf("a&b=c", "", "flagsmith-python-sdk/4.0"))
 	require.Equal(t, "a&b=c", *l.ApplicationName)
 	require.Nil(t, l.ApplicationVersion)
 	require.Equal(t, "flagsmith-python-sdk/4.0", *l.UserAgent)

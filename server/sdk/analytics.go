@@ -44,8 +44,7 @@ func (s *SDK) countEvaluations(c caller, name, labels string, n int64) {
 
 // usageLabels are what the client says of itself.
 func usageLabels(ctx *fasthttp.RequestCtx) string {
-	c := route.ClientOf(ctx)
-	return fsm.UsageLabels(string(c.Application), string(c.Version), string(c.Agent))
+	return fsm.UsageLabels(fsm.RequestClient(route.ClientOf(ctx)))
 }
 
 // analyticsInput is the body of POST /api/v2/analytics/flags/.
