@@ -41,10 +41,15 @@ func (p proxies) resolve(r *route.Request) {
 	if !p.contain(r.Remote) {
 		return
 	}
-	if proto := r.Header("X-Forwarded-Proto"); proto == "http" || proto == "https" {
-		r.Scheme = proto
+	var hops []string
+	for _, h := range r.Headers { // some proxies add a header of their own behind the client's
+		switch {
+		case strings.EqualFold(h.Name, "X-Forwarded-For"):
+			hops = append(hops, strings.Split(h.Value, ",")...)
+		case strings.EqualFold(h.Name, "X-Forwarded-Proto") && (h.Value == "http" || h.Value == "https"):
+			r.Scheme = h.Value
+		}
 	}
-	hops := strings.Split(r.Header("X-Forwarded-For"), ",")
 	for _, hop := range slices.Backward(hops) {
 		hop = strings.TrimSpace(hop)
 		if _, err := netip.ParseAddr(hop); err != nil {

@@ -30,6 +30,10 @@ func TestTrustedProxies(t *testing.T) {
 		p.resolve(r)
 		require.Equal(t, []string{c.remote, c.scheme}, []string{r.Remote, r.Scheme}, "%s %s", c.peer, c.forwarded)
 	}
+	twice := &route.Request{Remote: "10.1.2.3", Headers: []route.Header{{Name: "x-forwarded-for", Value: "198.51.100.9"}, {Name: "X-Forwarded-For", Value: "203.0.113.7"},
+		{Name: "X-Forwarded-Proto", Value: "http"}, {Name: "X-Forwarded-Proto", Value: "https"}}}
+	p.resolve(twice)
+	require.Equal(t, []string{"203.0.113.7", "https"}, []string{twice.Remote, twice.Scheme}, "the proxy's are the last")
 	for _, bad := range []string{"", "proxy.example.com", "10.0.0.0/33"} {
 		_, err := parseProxies([]string{bad})
 		require.ErrorContains(t, err, "trusted-proxies", bad)
