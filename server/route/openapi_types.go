@@ -139,9 +139,9 @@ func (w *typeWriter) outputKind(t reflect.Type) omap {
 func (w *typeWriter) outputObject(t reflect.Type) omap {
 	props, required := omap{}, []string{}
 	for _, f := range jsonFields(t) {
-		schema := omap{{"type", describedTypes(f.field)}}
-		if f.field.Tag.Get("types") == "" {
-			schema = w.output(f.field.Type)
+		schema := w.output(f.field.Type)
+		if types := describedTypes(f.field); types != nil {
+			schema = omap{{"type", types}}
 		}
 		props = props.with(f.name, schema)
 		if !f.omitempty {
