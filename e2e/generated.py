@@ -28,7 +28,7 @@ REFERS = {
     "feature_state": "featurestates", "environment_feature_version": "versions", "permissions": "permissions",
 }
 # What else is below a segment: where the paths of one thing differ.
-SAME = {"edge-featurestates": "featurestates", "versions": "versions", "members": "users", "user-detailed-permissions": "users",
+SAME = {"edge-featurestates": "featurestates", "members": "users", "user-detailed-permissions": "users",
         "all-user-permissions": "users", "download-feature-export": "feature-exports", "feature-import": "environments", "environment-feature-versions": "versions",
         "options": "mv-options", "link": "invite-links", "auth": "methods", "multivariate-options": "mv-options", "feature-health": "addresses"}
 # What of an object texts outside paths name.
@@ -114,9 +114,8 @@ def fill():
         keep("webhooks", call("POST", path, {"url": "http://127.0.0.1:1/", "enabled": True}))
     field = call("POST", "/api/v1/metadata/fields/", {"name": "d" + n, "type": "str", "organisation": o})
     keep("fields", field)
-    for path in ("permissions",):
-        for level in ("projects", "environments", "organisations"):
-            keep(path, call("GET", f"/api/v1/{level}/{path}/"))
+    for level in ("projects", "environments", "organisations"):
+        keep("permissions", call("GET", f"/api/v1/{level}/permissions/"))
     model = f"/api/v1/organisations/{o}/metadata-model-fields/"
     keep("supported-content-types", call("GET", model + "supported-content-types/"))
     if field:

@@ -26,8 +26,8 @@ type Soak struct {
 	Identities int
 }
 
-// settle is how long a new node works before it is compared, to fill its pools and caches.
-const settle = 10 * time.Second
+// settleTime is how long a new node works before it is compared, to fill its pools and caches.
+const settleTime = 10 * time.Second
 
 // fresh is the node that is killed, and started anew at the end.
 const fresh = 2

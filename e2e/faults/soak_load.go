@@ -129,7 +129,7 @@ func (l *soakLoad) work(ctx context.Context, sdk *nodes.Client) {
 // superseded rows: a node keeps the last 1,000 changes, for clients that read in
 // pages, and one that was just started has fewer.
 func (l *soakLoad) settle(ctx context.Context) {
-	l.run(ctx, settle)
+	l.run(ctx, settleTime)
 	var wait sync.WaitGroup
 	for w := range 4 {
 		wait.Go(func() {
