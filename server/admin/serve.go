@@ -62,10 +62,10 @@ func (a *API) newCtx(call *route.Call, r fsm.Reader, tx *fsm.Tx) *Ctx {
 	return c
 }
 
-// answer renders, and logs what is our fault.
+// answer renders, and logs what is our fault. A handler that says 500 itself (health, of a node that is not ready) is none.
 func (c *Ctx) answer(out any, err error) Answer {
 	r := c.Answer(out, err)
-	if r.Status == 500 {
+	if r.Status == 500 && err != nil {
 		c.Env.Log.Error("request failed", "operation", c.Row.OperationID, "error", err)
 	}
 	return Answer{Response: r}
