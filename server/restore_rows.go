@@ -31,7 +31,7 @@ type restored struct {
 
 func (n *Node) restoreRows() []route.Row {
 	row := func(method, path, id, summary string, h route.RawHandler) route.Row {
-		return route.Row{Method: method, Path: path, OperationID: id, Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Summary: summary, Handler: h,
+		return route.Row{Method: method, Path: path, OperationID: id, Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Summary: summary, Handler: h, Refusals: []int{409, 413},
 			Description: "A restore has a uuid that the caller chooses. The backup is sent in order, in parts of 512 KB or less, each as the body of a PUT that " +
 				"names its offset; then a POST makes the switch, on all nodes at once. With ?force=true it removes projects, else it is refused while there are " +
 				"any. Every request may be repeated. Restored are sign-ins and keys, too: the caller's token may be invalid afterwards."}

@@ -24,9 +24,9 @@ type featureImport struct {
 }
 
 type featureImportInput struct {
-	Environment uint64      `path:"environment_id"`
-	File        route.Value `json:"file"`
-	Strategy    string      `json:"strategy" v:"required,choice=SKIP|OVERWRITE_DESTRUCTIVE"`
+	Environment uint64     `path:"environment_id"`
+	File        route.File `json:"file" v:"required"`
+	Strategy    string     `json:"strategy" v:"required,choice=SKIP|OVERWRITE_DESTRUCTIVE"`
 
 	features []transferredFeature
 }
@@ -39,17 +39,13 @@ const maxImportSize = 1_000_000
 
 // Validate reads the file.
 func (in *featureImportInput) Validate(errs *route.Errors) {
-	switch {
-	case in.File.Kind == route.Missing:
-		errs.Add("file", "No file was submitted.")
-	case in.File.Kind != route.Upload:
-		errs.Add("file", route.MsgNoFile)
-	case len(in.File.File.Data) == 0:
+	switch data := in.File.Data; {
+	case len(data) == 0:
 		errs.Add("file", "The submitted file is empty.")
-	case len(in.File.File.Data) > maxImportSize:
+	case len(data) > maxImportSize:
 		errs.Add("file", "File size is too large.")
 	default:
-		features, err := readTransfer(in.File.File.Data)
+		features, err := readTransfer(data)
 		if err != nil {
 			errs.Add("file", "The file is no export of features: "+err.Error())
 		}

@@ -101,11 +101,11 @@ func TestFeatureRoundTrip(t *testing.T) {
 
 func TestFeatureImportRefusals(t *testing.T) {
 	h := newHarness(t)
-	h.post("/api/v1/features/feature-import/1", `{}`, 400).is(`{"strategy":["This field is required."]}`)
+	h.post("/api/v1/features/feature-import/1", `{}`, 400).is(`{"file":["No file was submitted."],"strategy":["This field is required."]}`)
 	h.post("/api/v1/features/feature-import/1", `{"strategy":"SKIP"}`, 400).is(`{"file":["No file was submitted."]}`)
 	h.post("/api/v1/features/feature-import/1", `{"strategy":"SKIP","file":"x"}`, 400).
 		is(`{"file":["The submitted data was not a file. Check the encoding type on the form."]}`)
-	h.post("/api/v1/features/feature-import/1", `{"file":"x","strategy":"MERGE"}`, 400).is(`{"strategy":["\"MERGE\" is not a valid choice."]}`)
+	h.upload("admin", 1, "MERGE", "[]").must(400).is(`{"strategy":["\"MERGE\" is not a valid choice."]}`)
 	h.upload("admin", 1, "SKIP", "").must(400).is(`{"file":["The submitted file is empty."]}`)
 	h.upload("admin", 1, "SKIP", string(make([]byte, maxImportSize+1))).must(400).is(`{"file":["File size is too large."]}`)
 	feature := func(name, value, kind, more string) string {

@@ -145,6 +145,8 @@ func (d *decoder) field(f *field, v Value, dst reflect.Value, errs *Errors) {
 	case d.partial:
 	case f.def != nil:
 		d.present(f, Value{Kind: String, Text: *f.def}, dst, errs.sub(f.name))
+	case f.required && f.target.shape == shapeFile:
+		errs.Add(f.name, MsgNoUpload)
 	case f.required:
 		errs.Add(f.name, MsgRequired)
 	}

@@ -141,6 +141,8 @@ func TestDecodeForms(t *testing.T) {
 	require.Equal(t, File{Name: "f.json", Data: []byte("[]")}, u.File)
 	_, err = decodeAs[upload](t, "POST", "application/json", `{"file":"x","strategy":"SKIP"}`)
 	require.Equal(t, `{"file":["`+MsgNoFile+`"]}`, bodyOf(err))
+	_, err = decodeAs[upload](t, "POST", "application/json", `{}`)
+	require.Equal(t, `{"file":["`+MsgNoUpload+`"],"strategy":["`+MsgRequired+`"]}`, bodyOf(err))
 
 	_, err = decodeAs[widget](t, "POST", "text/plain", "x")
 	require.Equal(t, 415, AsError(err).Status)

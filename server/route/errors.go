@@ -30,6 +30,7 @@ const (
 	MsgSlug      = `Enter a valid "slug" consisting of letters, numbers, underscores or hyphens.`
 	MsgDateTime  = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]."
 	MsgEmptyList = "This list may not be empty."
+	MsgNoUpload  = "No file was submitted."
 	MsgNoFile    = "The submitted data was not a file. Check the encoding type on the form."
 
 	MsgNotFound         = "Not found."

@@ -1,7 +1,6 @@
 package route
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -225,87 +224,7 @@ func (g *apiWriter) requestBody(r *Row) omap {
 	return omap{{"content", content}}
 }
 
-func (g *apiWriter) responses(r *Row) omap {
-	status := strconv.Itoa(r.SuccessStatus())
-	out := r.Handler.Output()
-	ok := omap{{"description", "Success."}}
-	switch {
-	case out == nil || out == reflect.TypeFor[Empty]():
-	case out == reflect.TypeFor[Blob]():
-		ok = ok.with("content", omap{{cmp.Or(r.Media, "application/octet-stream"), omap{{"schema", blobSchema(r.Media)}}}})
-	default:
-		ok = ok.with("content", omap{{"application/json", omap{{"schema", g.types.output(out)}}}})
-	}
-	answers := omap{{status, ok}}
-	s := inputSchema(r)
-	if s.decode || len(s.query) > 0 || len(r.paramNames) > 0 {
-		answers = answers.with("400", ref("responses", "ValidationError"))
-	}
-	switch r.Auth {
-	case Admin, User, Superuser:
-		answers = answers.with("401", ref("responses", "Unauthenticated")).with("403", ref("responses", "Forbidden"))
-	case EnvironmentKey, ServerKey:
-		answers = answers.with("403", ref("responses", "Forbidden"))
-	}
-	if len(r.paramNames) > 0 || len(pageParameters(out)) > 0 {
-		answers = answers.with("404", ref("responses", "NotFound"))
-	}
-	if s.decode {
-		answers = answers.with("415", ref("responses", "UnsupportedMediaType"))
-	}
-	if r.Kind != Local {
-		answers = answers.with("503", ref("responses", "Unavailable"))
-	}
-	for _, status := range r.refusals() {
-		answers = answers.put(strconv.Itoa(status), ref("responses", "Refused"))
-	}
-	for _, status := range r.Bare {
-		answers = answers.put(strconv.Itoa(status), ref("responses", "RefusedBare"))
-	}
-	return answers
-}
-
-// blobSchema describes what a Blob holds; of JSON that is no Go type nothing is known.
-func blobSchema(media string) omap {
-	switch media {
-	case "":
-		return omap{{"type", "string"}, {"format", "binary"}}
-	case "application/json":
-		return omap{}
-	}
-	return omap{{"type", "string"}}
-}
-
-// refusals are the row's own, and those of its kind: an operation, and what needs a format level, may be impossible in this cluster.
-func (r *Row) refusals() []int {
-	all := slices.Clone(r.Refusals)
-	if r.Kind == Operation || r.Level > 0 {
-		all = append(all, 409)
-	}
-	return all
-}
-
 func ref(kind, name string) omap { return omap{{"$ref", "#/components/" + kind + "/" + name}} }
-
-func errorResponses() omap {
-	detail := omap{{"type", "object"}, {"required", []string{"detail"}}, {"properties", omap{{"detail", omap{{"type", "string"}}}}}}
-	messages := omap{{"type", "array"}, {"items", omap{{"type", "string"}}}}
-	fields := omap{{"anyOf", []omap{detail, messages, {{"type", "array"}, {"description", "One element for each of the input."}, {"items", omap{{"type", "object"}}}},
-		{{"type", "object"}, {"description", "Messages by field; nested objects and lists mirror the input."}, {"additionalProperties", true}}}}}
-	answer := func(text string, schema omap) omap {
-		return omap{{"description", text}, {"content", omap{{"application/json", omap{{"schema", schema}}}}}}
-	}
-	return omap{
-		{"ValidationError", answer("The input is not valid.", fields)},
-		{"Unauthenticated", answer("Credentials are missing or wrong.", detail)},
-		{"Forbidden", answer("The caller may not do this.", detail)},
-		{"NotFound", answer("There is no such object, or the caller may not see it.", detail)},
-		{"UnsupportedMediaType", answer("The body's content type is not understood.", detail)},
-		{"Refused", answer("The operation is not possible now; the detail says why.", omap{})},
-		{"RefusedBare", omap{{"description", "The operation is not possible now. There may be no body."}}},
-		{"Unavailable", answer("The cluster cannot answer now; Retry-After tells when to try again.", detail)},
-	}
-}
 
 func securitySchemes() omap {
 	return omap{

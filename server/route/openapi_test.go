@@ -2,7 +2,10 @@ package route
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,11 +96,13 @@ func TestOpenAPIAnswers(t *testing.T) {
 	answers := func(path string) map[string]json.RawMessage { return doc.Paths[path].Get.Responses }
 
 	all := answers("/either/{id}/")
-	require.Len(t, all, 5)
-	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["503"]), "the row's own, although every read may be unavailable")
-	require.JSONEq(t, `{"$ref": "#/components/responses/RefusedBare"}`, string(all["400"]))
-	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["404"]))
-	require.JSONEq(t, `{"$ref": "#/components/responses/Refused"}`, string(all["429"]))
+	require.Len(t, all, 6)
+	for status, component := range map[string]string{
+		"400": "RefusedBare", "404": "Refused", "405": "MethodNotAllowed", "429": "Throttled",
+		"503": "Refused", // the row's own, although every node may be busy
+	} {
+		require.JSONEq(t, `{"$ref": "#/components/responses/`+component+`"}`, string(all[status]), status)
+	}
 	require.NotContains(t, doc.Components.Responses["RefusedBare"], "content")
 	require.JSONEq(t, `{"description": "Success.", "content": {"application/json": {"schema":
 		{"anyOf": [{"$ref": "#/components/schemas/Described"}, {"type": "string"}]}}}}`, string(all["200"]))
@@ -107,5 +112,44 @@ func TestOpenAPIAnswers(t *testing.T) {
 		"/file/{id}/":     `{"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}`,
 	} {
 		require.JSONEq(t, `{"description": "Success.", "content": `+content+`}`, string(answers(path)["200"]))
+	}
+}
+
+func TestOpenAPIRefusals(t *testing.T) {
+	row := func(method, path string, kind Kind, auth Auth, h Handler) Row {
+		return Row{Method: method, Path: path, OperationID: method + path, Kind: kind, Auth: auth, Handler: h}
+	}
+	typed, raw := Func(noop), Raw(nil, widget{}, nil)
+	table, err := NewTable([]Row{
+		row("GET", "/read/", Read, Admin, typed),
+		row("POST", "/write/", Write, Admin, typed),
+		row("POST", "/open/", Write, None, typed),
+		row("POST", "/identity/", Identity, EnvironmentKey, raw),
+		row("GET", "/identity/", Identity, EnvironmentKey, Raw(nil, nil, nil)),
+		row("GET", "/local/", Local, None, typed),
+	})
+	require.NoError(t, err)
+	asJSON, _, err := table.OpenAPI(APIInfo{})
+	require.NoError(t, err)
+	var doc struct {
+		Paths      map[string]map[string]struct{ Responses map[string]any }
+		Components struct{ Responses map[string]any }
+	}
+	require.NoError(t, json.Unmarshal(asJSON, &doc))
+	for where, want := range map[string][]string{
+		"get /read/":      {"200", "400", "401", "403", "405", "406", "429", "503"},
+		"post /write/":    {"200", "400", "401", "403", "405", "406", "413", "422", "429", "503", "507"},
+		"post /open/":     {"200", "400", "405", "406", "413", "422", "503", "507"},
+		"post /identity/": {"200", "400", "403", "405", "413", "415", "503", "507"},
+		"get /identity/":  {"200", "403", "405", "503"},
+		"get /local/":     {"200", "405", "503"},
+	} {
+		method, path, _ := strings.Cut(where, " ")
+		require.Equal(t, want, slices.Sorted(maps.Keys(doc.Paths[path][method].Responses)), where)
+	}
+	for name := range doc.Components.Responses {
+		if name != "NotFound" && name != "Refused" && name != "RefusedBare" { // of rows that are not here
+			require.Contains(t, string(asJSON), `"#/components/responses/`+name+`"`, "nothing names it")
+		}
 	}
 }

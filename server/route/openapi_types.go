@@ -155,12 +155,21 @@ func (w *typeWriter) outputObject(t reflect.Type) omap {
 func (w *typeWriter) input(f *field) omap {
 	s := w.inputTarget(f)
 	if f.def != nil {
-		s = s.with("default", *f.def)
+		s = s.with("default", f.defaultValue())
 	}
 	if f.null && f.target.shape != shapeScalar {
 		s = nullable(s)
 	}
 	return s
+}
+
+// defaultValue is the default as the member's own type.
+func (f *field) defaultValue() any {
+	switch f.target.shape {
+	case shapeInt, shapeFloat, shapeBool:
+		return json.RawMessage(*f.def)
+	}
+	return *f.def
 }
 
 func (w *typeWriter) inputTarget(f *field) omap {
