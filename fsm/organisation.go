@@ -41,6 +41,16 @@ func (o *Organisation) OverAPICalls(r Reader, now Time) bool {
 	return o.MaxAPICalls != 0 && APICalls(r, o.ID, now) >= o.MaxAPICalls
 }
 
+// SeatsFull reports whether there may be no further member.
+func (o *Organisation) SeatsFull(r Reader) bool {
+	return o.MaxSeats != 0 && MembershipsByOrganisation.Count(r, o.ID) >= int(o.MaxSeats)
+}
+
+// ProjectsFull reports whether there may be no further project.
+func (o *Organisation) ProjectsFull(r Reader) bool {
+	return o.MaxProjects != 0 && ProjectsByOrganisation.Count(r, o.ID) >= int(o.MaxProjects)
+}
+
 // Role is a member's role in an organisation.
 type Role string
 

@@ -174,7 +174,8 @@ func (p *projectImport) run(ctx context.Context) error {
 	if err == nil {
 		var w fsm.Written
 		w, err = p.node.writer.Write(ctx, p.ask.Author, func(tx *fsm.Tx) (err error) {
-			p.done, err = p.project.Import(tx, p.organisation, p.ask.Into, p.ask.Author.User, p.environments)
+			p.done, err = p.project.Import(tx, p.organisation, portable.Target{Organisation: p.ask.Into, User: p.ask.Author.User,
+				Environments: p.environments, Limits: p.node.settings.ImportLimits()})
 			return err
 		})
 		p.index = w.Index

@@ -176,3 +176,45 @@ func TestImportRefusesWholly(t *testing.T) {
 	require.True(t, n.State().Empty())
 	require.Empty(t, n.State().Identities().Environments())
 }
+
+// TestImportKeepsToLimits refuses projects beyond the limits that are set, of the installation and of the organisation.
+func TestImportKeepsToLimits(t *testing.T) {
+	source, c := furnished(t)
+	for e := range fsm.Environments.All(source.State()) {
+		condition := map[string]any{"operator": "EQUAL", "property": "plan", "value": "gold"}
+		segment := c.Object("POST", fmt.Sprintf("/api/v1/projects/%d/segments/", e.Project), map[string]any{"name": "gold " + e.Name, "rules": []map[string]any{
+			{"type": "ALL", "rules": []map[string]any{{"type": "ANY", "conditions": []any{condition, condition}}}}}}, 201)
+		for f := range fsm.FeaturesByProject.All(source.State(), e.Project) {
+			c.Object("POST", fmt.Sprintf("/api/v1/environments/%s/features/%d/create-segment-override/", e.APIKey, f.ID), map[string]any{
+				"feature_segment": map[string]any{"segment": segment["id"]}, "enabled": true, "feature_state_value": map[string]any{"type": "unicode", "string_value": "x"}}, 201)
+			break
+		}
+	}
+	raw := c.Do("GET", exportPath, nil).Raw
+	for want, set := range map[string]func(*settings.Settings){
+		"features, which exceeds the maximum of 1":                   func(st *settings.Settings) { st.MaxFeatures = 1 },
+		"segments, which exceeds the maximum of 1":                   func(st *settings.Settings) { st.MaxSegments = 1 },
+		`segment overrides in environment \"Development\", which ex`: func(st *settings.Settings) { st.MaxSegmentOverrides = 1 },
+		"characters in a value of feature":                           func(st *settings.Settings) { st.FeatureValueLimit = 1 },
+		"conditions in segment":                                      func(st *settings.Settings) { st.SegmentConditions = 1 },
+	} {
+		n := servertest.Start(t, set)
+		a := n.Admin(t).Do("POST", importPath, raw)
+		require.Equal(t, 400, a.Status, want)
+		require.Contains(t, a.Raw, want)
+		require.True(t, n.State().Empty(), want)
+	}
+
+	n := servertest.Start(t)
+	to := n.Admin(t)
+	organisation := to.Object("POST", importPath, raw, 200)["projects"].([]any)[0].(map[string]any)["organisation"]
+	to.Object("PATCH", fmt.Sprintf("/api/flagraft/v1/organisations/%v/", organisation), map[string]any{"max_projects": 1}, 200)
+	var d portable.Document
+	require.NoError(t, json.Unmarshal([]byte(raw), &d))
+	d.Organisations[0].Projects[0].Name = "A second one"
+	second, err := json.Marshal(d)
+	require.NoError(t, err)
+	a := to.Do("POST", importPath, string(second))
+	require.Equal(t, 400, a.Status)
+	require.Contains(t, a.Raw, "it has the maximum allowed number of projects")
+}

@@ -103,7 +103,7 @@ type Options struct {
 	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.
 	E2EToken string
 
-	// The caps of one project or environment.
+	// The most that one project or environment may hold; 0: any number.
 	MaxFeatures, MaxSegments, MaxSegmentOverrides int
 	// FeatureValueLimit is the longest feature value in characters.
 	FeatureValueLimit int
@@ -117,8 +117,7 @@ func DefaultOptions() Options {
 		AllowRegistrationWithoutInvite: true,
 		LoginPerMinute:                 20,
 		UsagePerMinute:                 5,
-		MaxFeatures:                    1000, MaxSegments: 500, MaxSegmentOverrides: 2000,
-		FeatureValueLimit: 20_000, SegmentConditions: 100,
+		FeatureValueLimit:              20_000, SegmentConditions: 100,
 	}
 }
 

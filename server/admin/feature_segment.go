@@ -179,7 +179,7 @@ func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
 	case s.Feature != 0 && s.Feature != feature:
 		errs.Add("feature", "Can only create segment override(using this segment) for feature "+strconv.FormatUint(s.Feature, 10))
 	}
-	if errs.Empty() && fsm.FeatureSegmentsByEnvironment.Count(c, c.Environment.ID) >= c.Env.Options.MaxSegmentOverrides {
+	if errs.Empty() && full(fsm.FeatureSegmentsByEnvironment.Count(c, c.Environment.ID), c.Env.Options.MaxSegmentOverrides) {
 		errs.Add("environment", MsgOverridesLimit)
 	}
 	return errs.Err()

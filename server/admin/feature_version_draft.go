@@ -47,7 +47,7 @@ func (d *draft) create(in versionStateInput, errs *route.Errors) (fsm.FeatureVer
 	if segment == 0 {
 		return fsm.FeatureVersionState{}, route.FieldText("message", "Cannot create FeatureState objects that are not segment overrides.")
 	}
-	if len(d.states) > d.c.Env.Options.MaxSegmentOverrides {
+	if full(len(d.states)-1, d.c.Env.Options.MaxSegmentOverrides) { // one is the default
 		errs.Add("environment", MsgOverridesLimit)
 	}
 	if err := checkLink(d.c, d.version.Feature, segment, errs.At("feature_segment")); err != nil {

@@ -266,7 +266,7 @@ func (in featureCreate) checkOwners(c *Ctx, errs *route.Errors) {
 
 // room refuses a feature too many.
 func (in featureCreate) room(c *Ctx) error {
-	if fsm.FeaturesByProject.Count(c, c.Project.ID) >= c.Env.Options.MaxFeatures {
+	if full(fsm.FeaturesByProject.Count(c, c.Project.ID), c.Env.Options.MaxFeatures) {
 		return route.Field("project", "The Project has reached the maximum allowed features limit.")
 	}
 	return nil

@@ -91,7 +91,7 @@ func (c *Ctx) renderOrganisationSettings(o fsm.Organisation) organisationSetting
 
 // seatFree refuses one more member, in the words that clients know.
 func seatFree(r fsm.Reader, o fsm.Organisation) error {
-	if o.MaxSeats != 0 && fsm.MembershipsByOrganisation.Count(r, o.ID) >= int(o.MaxSeats) {
+	if o.SeatsFull(r) {
 		return route.BadRequest("Please upgrade your plan to add additional seats/users")
 	}
 	return nil
@@ -99,7 +99,7 @@ func seatFree(r fsm.Reader, o fsm.Organisation) error {
 
 // projectFree refuses one more project.
 func projectFree(r fsm.Reader, o fsm.Organisation) error {
-	if o.MaxProjects != 0 && fsm.ProjectsByOrganisation.Count(r, o.ID) >= int(o.MaxProjects) {
+	if o.ProjectsFull(r) {
 		return route.Forbidden("The organisation has the maximum allowed number of projects.")
 	}
 	return nil

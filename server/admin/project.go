@@ -238,7 +238,7 @@ func renderProject(p fsm.Project) projectJSON {
 
 func (c *Ctx) renderProjectDetail(p fsm.Project) projectDetail {
 	o := c.Env.Options
-	return projectDetail{projectJSON: renderProject(p), MaxSegmentsAllowed: o.MaxSegments, MaxFeaturesAllowed: o.MaxFeatures,
-		MaxSegmentOverridesAllowed: o.MaxSegmentOverrides, TotalFeatures: fsm.FeaturesByProject.Count(c, p.ID),
+	return projectDetail{projectJSON: renderProject(p), MaxSegmentsAllowed: cmp.Or(o.MaxSegments, shownSegments),
+		MaxFeaturesAllowed: cmp.Or(o.MaxFeatures, shownFeatures), MaxSegmentOverridesAllowed: cmp.Or(o.MaxSegmentOverrides, shownSegmentOverrides), TotalFeatures: fsm.FeaturesByProject.Count(c, p.ID),
 		TotalSegments: fsm.SegmentsByProject.Count(c, p.ID)}
 }

@@ -151,7 +151,7 @@ func createSegment(c *Ctx, in segmentInput) (segment, error) {
 
 // addSegment stores a new segment, if there is room for it.
 func addSegment(c *Ctx, s fsm.Segment) (fsm.Segment, error) {
-	if fsm.SegmentsByProject.Count(c, c.Project.ID) >= c.Env.Options.MaxSegments {
+	if full(fsm.SegmentsByProject.Count(c, c.Project.ID), c.Env.Options.MaxSegments) {
 		return s, route.Field("project", "The project has reached the maximum allowed segments limit.")
 	}
 	s.UpdatedAt, s.Version = c.Now(), 1

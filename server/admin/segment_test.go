@@ -67,7 +67,8 @@ func TestSegmentRefusals(t *testing.T) {
 	h.grant(fsm.LevelProject, 1, "VIEW_PROJECT")
 	h.do("member", "GET", segments, nil).must(200)
 	h.do("member", "POST", segments, `{"name":"x","rules":`+rule(condition)+`}`).must(403)
-	h.api.Env.Options.MaxSegments = 0
+	h.segment("one")
+	h.api.Env.Options.MaxSegments = 1
 	h.post(segments, `{"name":"x","rules":`+rule(condition)+`}`, 400).is(`{"project":["The project has reached the maximum allowed segments limit."]}`)
 }
 

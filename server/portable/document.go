@@ -5,6 +5,7 @@
 package portable
 
 import (
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -157,6 +158,29 @@ type ServerKey struct {
 	Active    bool       `json:"active"`
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+// states are all states of the environment.
+func (e *Environment) states() iter.Seq[*State] {
+	return func(yield func(*State) bool) {
+		for i := range e.States {
+			if !yield(&e.States[i]) {
+				return
+			}
+		}
+		for i := range e.SegmentOverrides {
+			if !yield(&e.SegmentOverrides[i].State) {
+				return
+			}
+		}
+		for i := range e.Identities {
+			for j := range e.Identities[i].Overrides {
+				if !yield(&e.Identities[i].Overrides[j]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // State is a feature's value and enabled state.

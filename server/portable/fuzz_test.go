@@ -73,7 +73,7 @@ func importOne(t *testing.T, n *fsmtest.Node, o *portable.Organisation, p *porta
 		}
 	}
 	_, err := n.Writer.Write(t.Context(), fsm.Author{}, func(tx *fsm.Tx) error {
-		_, err := p.Import(tx, o, 0, 0, ids)
+		_, err := p.Import(tx, o, portable.Target{Environments: ids})
 		return err
 	})
 	if err != nil {

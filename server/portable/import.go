@@ -68,13 +68,25 @@ type importer struct {
 	options  map[string][]uint64 // by feature and number
 }
 
-// Import makes a project in a transaction, all of it or, with an error, nothing. The organisation is the one with the id into, else the
-// one with the document's name, else a new one, which user (0: nobody) is an administrator of. environments are the reserved ids of the
-// project's environments. Errors are *[Invalid].
-func (p *Project) Import(tx *fsm.Tx, o *Organisation, into, user uint64, environments []uint64) (Imported, error) {
-	org, err := o.find(tx, into, user)
+// Target is where a project is imported to.
+type Target struct {
+	Organisation uint64   // 0: the one with the document's name, or a new one
+	User         uint64   // administrator of a new organisation; 0: nobody
+	Environments []uint64 // reserved ids of the project's environments
+	Limits       Limits
+}
+
+// Import makes a project in a transaction, all of it or, with an error, nothing. Errors are *[Invalid].
+func (p *Project) Import(tx *fsm.Tx, o *Organisation, to Target) (Imported, error) {
+	if err := p.within(to.Limits); err != nil {
+		return Imported{}, err
+	}
+	org, err := o.find(tx, to.Organisation, to.User)
 	if err != nil {
 		return Imported{}, err
+	}
+	if row, _ := fsm.Organisations.Get(tx, org); row.ProjectsFull(tx) {
+		return Imported{}, &Invalid{fmt.Sprintf("organisation %q", row.Name), "it has the maximum allowed number of projects"}
 	}
 	for other := range fsm.ProjectsByOrganisation.Refs(tx, org) {
 		if other.Name == p.Name {
@@ -89,7 +101,7 @@ func (p *Project) Import(tx *fsm.Tx, o *Organisation, into, user uint64, environ
 	m.parts()
 	done := Imported{Organisation: org, Project: m.project, Name: p.Name, Features: len(p.Features), Segments: len(p.Segments), Environments: []ImportedEnvironment{}}
 	for i := range p.Environments {
-		e, err := m.environment(&p.Environments[i], environments[i])
+		e, err := m.environment(&p.Environments[i], to.Environments[i])
 		if err != nil {
 			return Imported{}, err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/portable"
 )
 
 // Settings are everything a node can be told. The flag's name is also the key in the file.
@@ -79,9 +80,9 @@ type Settings struct {
 	AdminPerMinute     int      `flag:"admin-requests-per-minute" usage:"requests to the admin API per account or organisation key and minute, over all nodes; 0: no limit"`
 	EmailActivation    bool     `flag:"email-activation" usage:"new accounts must follow a link in a mail before they can sign in"`
 
-	MaxFeatures         int `flag:"max-features" default:"1000" usage:"features per project"`
-	MaxSegments         int `flag:"max-segments" default:"500" usage:"segments per project"`
-	MaxSegmentOverrides int `flag:"max-segment-overrides" default:"2000" usage:"segment overrides per environment"`
+	MaxFeatures         int `flag:"max-features" usage:"features per project; 0: no limit, and so for the next two"`
+	MaxSegments         int `flag:"max-segments" usage:"segments per project"`
+	MaxSegmentOverrides int `flag:"max-segment-overrides" usage:"segment overrides per environment"`
 	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
 	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment; the leader's setting counts"`
@@ -129,6 +130,12 @@ func (s *Settings) Options() admin.Options {
 		MaxFeatures: s.MaxFeatures, MaxSegments: s.MaxSegments, MaxSegmentOverrides: s.MaxSegmentOverrides,
 		FeatureValueLimit: s.FeatureValueLimit, SegmentConditions: s.SegmentConditions,
 	}
+}
+
+// ImportLimits are the part that imports of projects obey.
+func (s *Settings) ImportLimits() portable.Limits {
+	return portable.Limits{Features: s.MaxFeatures, Segments: s.MaxSegments, SegmentOverrides: s.MaxSegmentOverrides,
+		ValueLength: s.FeatureValueLimit, Conditions: s.SegmentConditions}
 }
 
 // IdentityCaps are the part that the leader judges identity operations by.
