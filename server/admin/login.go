@@ -179,6 +179,13 @@ const msgCode = "Invalid or expired code."
 
 func refuseStep(message string) error { return route.Body(401, codeAnswer{Error: message}) }
 
+// endAccess ends everything that gives access to an account without its password: its token, what it was mailed, and what programs may do.
+func endAccess(c *Ctx, user uint64) {
+	fsm.TokensByUser.DeleteAll(c.Tx, user)
+	spendTokens(c, user)
+	endPrograms(c, user)
+}
+
 func logout(c *Ctx, _ struct{}) (route.Empty, error) {
 	if t := c.Principal.Token; t != nil { // a program leaves, not the user
 		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)

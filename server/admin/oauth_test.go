@@ -223,6 +223,40 @@ func TestOAuthExpiry(t *testing.T) {
 	require.Len(t, slices.Collect(fsm.OAuthGrants.All(p.node.FSM.State())), 1)
 }
 
+// TestOAuthEndsWithThePassword: neither tokens nor codes outlive a new password, set or reset.
+func TestOAuthEndsWithThePassword(t *testing.T) {
+	const old, set, reset = "flagsmith-Member-1!", "flagsmith-Member-2!", "flagsmith-Member-3!"
+	p := newProgram(t)
+	p.node.Write(t, func(tx *fsm.Tx) error {
+		p.member.PasswordHash = "plain:" + old
+		fsm.Users.Put(tx, p.member)
+		return nil
+	})
+	ends := func(change func()) {
+		t.Helper()
+		tokens, code := p.redeem(p.consent(true).Get("code")).must(200).object(), p.consent(true).Get("code")
+		require.Equal(t, 200, p.me(str(tokens, "access_token")))
+		change()
+		require.Equal(t, 401, p.me(str(tokens, "access_token")))
+		p.refresh(str(tokens, "refresh_token")).must(400)
+		p.redeem(code).must(400)
+		p.do("member", "GET", usersPath+"me/", nil).must(401)
+	}
+	ends(func() {
+		p.do("member", "POST", usersPath+"set_password/", map[string]string{"current_password": old, "new_password": set, "re_new_password": set}).must(204)
+	})
+	p.node.Write(t, func(tx *fsm.Tx) error { // signs in again
+		fsm.Tokens.Put(tx, fsm.Token{User: p.member.ID, Key: "member", Created: tx.Now()})
+		return nil
+	})
+	ends(func() {
+		p.do("", "POST", usersPath+"reset_password/", map[string]string{"email": p.member.Email}).must(204)
+		_, uid, token := p.lastMail(p.member.Email)
+		p.do("", "POST", usersPath+"reset_password_confirm/",
+			map[string]string{"uid": uid, "token": token, "new_password": reset, "re_new_password": reset}).must(204)
+	})
+}
+
 // TestOAuthTheft: what is used twice was stolen, and ends everything that came of the consent.
 func TestOAuthTheft(t *testing.T) {
 	p := newProgram(t)

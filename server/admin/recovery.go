@@ -32,7 +32,7 @@ func recoveryRows() []route.Row {
 			Summary: "Ask for a mail with a link to a new password. The answer does not tell whether there is such an account.", Permission: few, Refusals: throttled,
 			Kind: route.Write, Status: 204, Handler: write(resetPassword)},
 		{Method: "POST", Path: users + "reset_password_confirm/", OperationID: "api_v1_auth_users_reset_password_confirm_create", Tag: "Authentication",
-			Summary: "Set a new password with what the mail says. The account's token ends.", Kind: route.Write, Status: 204,
+			Summary: "Set a new password with what the mail says. The account's tokens end, those of programs too.", Kind: route.Write, Status: 204,
 			Handler: write(confirmPasswordReset).before(preparePasswordReset)},
 		{Method: "POST", Path: users + "reset_email/", OperationID: "api_v1_auth_users_reset_email_create", Tag: "Authentication",
 			Summary: "Ask for a mail with a link to change the account's address.", Permission: few, Refusals: throttled, Kind: route.Write, Status: 204,
@@ -91,9 +91,7 @@ func confirmPasswordReset(c *Ctx, in passwordReset) (route.Empty, error) {
 	}
 	u.PasswordHash, u.LockedUntil = in.hash, 0
 	fsm.Users.Put(c.Tx, u)
-	spendTokens(c, u.ID)
-	fsm.TokensByUser.DeleteAll(c.Tx, u.ID)
-	endPrograms(c, u.ID)
+	endAccess(c, u.ID)
 	return c.OK()
 }
 
