@@ -56,7 +56,11 @@ type Scheduler struct {
 	signal    actor.Signal
 	loop      *actor.Loop
 	every     time.Duration
-	limitsDue Time // when limits of API calls are looked at next; the loop's own
+	limitsDue Time // when limits of API calls are looked at next; the loop's own, as are the following
+
+	most   int             // rows that may become live in one write
+	tried  []rowKey        // what the write at hand makes live
+	putOff map[rowKey]Time // what could not become live, and until when it is left alone
 }
 
 // NewScheduler starts the scheduler; it rests until [Scheduler.Lead].
@@ -100,7 +104,8 @@ func (s *Scheduler) due(ctx context.Context) error {
 	now := TimeOf(s.clock())
 	var failed error
 	for _, job := range []scheduled{
-		s.liveStates, s.liveVersions, s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits,
+		goLive(s, featureStatesScheduled, scheduledState, stateLive), goLive(s, featureVersionsScheduled, scheduledVersion, versionLive),
+		s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits,
 	} {
 		failed = errors.Join(failed, s.turns(ctx, job, now))
 	}
@@ -111,71 +116,23 @@ func (s *Scheduler) due(ctx context.Context) error {
 type scheduled func(Reader, Time) func(*Tx)
 
 func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
+	s.most = sweepBatch
 	for range sweepTurns {
 		if job(s.fsm.State(), now) == nil {
 			return nil
 		}
+		s.tried = nil
 		_, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
 			if sweep := job(tx, now); sweep != nil {
 				sweep(tx)
 			}
 			return nil
 		})
-		if err != nil {
+		if err != nil && !s.passOver(err, now) {
 			return err
 		}
 	}
 	return nil
-}
-
-// liveStates lets scheduled feature states become live: the write gives Views a
-// state whose time has passed LiveFrom, and moves updated_at on.
-func (s *Scheduler) liveStates(r Reader, now Time) func(*Tx) {
-	var due []FeatureState
-	for fs := range featureStatesScheduled.All(r) {
-		if fs.LiveFrom > now || len(due) == sweepBatch {
-			break
-		}
-		due = append(due, fs)
-	}
-	if len(due) == 0 {
-		return nil
-	}
-	return func(tx *Tx) {
-		for _, fs := range due {
-			fs.UpdatedAt = tx.Now()
-			FeatureStates.Put(tx, fs)
-			e, _ := Environments.Get(tx, fs.Environment)
-			f, _ := Features.Get(tx, fs.Feature)
-			tx.Audit(AuditLog{
-				Log: "Flag state updated for feature: " + f.Name, Project: e.Project, Environment: fs.Environment,
-				RelatedObjectType: AuditFeatureState, RelatedObjectID: fs.ID, IsSystemEvent: true,
-			})
-		}
-	}
-}
-
-// liveVersions lets scheduled versions become live, in the order in which they
-// fell due. A turn takes as many as a log entry should hold, at least one.
-func (s *Scheduler) liveVersions(r Reader, now Time) func(*Tx) {
-	var due []FeatureVersion
-	for v := range featureVersionsScheduled.All(r) {
-		if v.LiveFrom > now || len(due) == sweepBatch {
-			break
-		}
-		due = append(due, v)
-	}
-	if len(due) == 0 {
-		return nil
-	}
-	return func(tx *Tx) {
-		for _, v := range due {
-			tx.PublishVersion(v)
-			if tx.bytes > maxTurnBytes {
-				return
-			}
-		}
-	}
 }
 
 func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
