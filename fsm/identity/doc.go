@@ -10,7 +10,7 @@
 // segment is a table of offsets and an append-only arena of encoded records: bytes below the high-water mark never
 // change, so a reader that got an offset reads without synchronisation, and a snapshot shares the arena and makes the
 // writer clone only the table (8 KB) of a segment it touches. When an arena is full its live records are copied into a
-// new one with a fifth of slack, which is both growth and compaction. The indexes hold slot numbers, which no update
+// new one with a sixteenth of slack, which is both growth and compaction. The indexes hold slot numbers, which no update
 // changes:
 //
 //   - identifier: extendible hashing over buckets of 64-bit words (38 bits of hash, 26 of slot), keyed hash;
