@@ -49,7 +49,7 @@ var keyCommit = []byte("flagraft.commit")
 // the store, and appends wait.
 const deleteChunk = 512
 
-// entryOverhead approximates an entry's cost beside its data.
+// entryOverhead approximates what an entry takes in the log beside its data.
 const entryOverhead = 96
 
 func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, error) {

@@ -195,37 +195,6 @@ func TestCommitIndexIsKeptWhenNoEntryCarriesIt(t *testing.T) {
 	require.EqualValues(t, 42, s.lastKept.Load())
 }
 
-func TestCacheStaysWithinItsBytes(t *testing.T) {
-	c := newEntryCache(1000)
-	put := func(index uint64, size int) {
-		c.put([]*raft.Log{{Index: index, Data: make([]byte, size)}})
-	}
-	has := func(index uint64) bool { var l raft.Log; return c.get(index, &l) && l.Index == index }
-	for i := uint64(1); i <= 100; i++ {
-		put(i, 100)
-		require.LessOrEqual(t, c.size, int64(1000))
-	}
-	require.True(t, has(100))
-	require.False(t, has(1))
-	put(101, 5000)
-	require.Zero(t, c.size)
-	require.Empty(t, c.entries)
-	put(102, 10)
-	require.True(t, has(102))
-	put(200, 10) // a gap: what was before is forgotten
-	require.False(t, has(102))
-	put(201, 10)
-	c.delete(201, 300)
-	require.True(t, has(200))
-	require.False(t, has(201))
-	put(201, 11)
-	c.delete(1, 200)
-	require.False(t, has(200))
-	require.True(t, has(201))
-	c.delete(1, 201)
-	require.Zero(t, c.size)
-}
-
 func TestWatchdogNoticesAHungWrite(t *testing.T) {
 	var d diskWatch
 	d.begin()
