@@ -92,6 +92,9 @@ func RunSoak(ctx context.Context, s Soak) (res SoakResult, err error) {
 		return res, err
 	}
 	s.say("after", res.Last)
+	if err := s.keepProfiles(ctx, c); err != nil {
+		return res, err
+	}
 	if !s.Keep {
 		c.Stop()
 		err = os.RemoveAll(dir)
@@ -131,6 +134,23 @@ func (s *Soak) say(when string, samples []Sample) {
 	for i, m := range samples {
 		s.Log("%s: node %d: %s", when, i, m)
 	}
+}
+
+// keepProfiles writes what the nodes' heaps hold beside the cluster's folder, for
+// `go tool pprof -diff_base` of a node that lived and the one just started.
+func (s *Soak) keepProfiles(ctx context.Context, c *Cluster) error {
+	for i, n := range c.Nodes {
+		m := n.Client()
+		m.Base = "http://" + n.Management
+		a, err := m.Must(ctx, "GET", "/debug/pprof/heap?gc=1", nil, 200)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(s.Dir, fmt.Sprintf("soak-%d-heap-%d.pb.gz", s.Seed, i)), a.Body, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Grown is the largest part by which a node that lived through the soak holds
