@@ -22,6 +22,7 @@ const (
 
 	listsSlot = 2 * headKinds // of flagLists
 	keysSlot  = listsSlot + 1 // of storedKeys
+	knownSlot = listsSlot + 2 // of knownLists
 )
 
 // startPrepared starts a successful answer with headers that are made once for a

@@ -38,11 +38,11 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	sc := s.scratch()
 	defer s.release(sc)
 	p, same := s.repeated(ctx, c, sc)
-	if !same {
-		if p, err = s.decoded(ctx, m, c, sc); err != nil {
-			s.refuse(ctx, m, err)
-			return
-		}
+	if same {
+		sc.known = s.knownOf(c, ctx.Request.Body(), p.id)
+	} else if p, err = s.decoded(ctx, m, c, sc); err != nil {
+		s.refuse(ctx, m, err)
+		return
 	}
 	s.startPrepared(ctx, m, c.view, headIdentity)
 	s.amendHead(ctx, c.view, p)

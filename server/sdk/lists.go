@@ -34,8 +34,9 @@ type listSlot struct {
 	matched uint64
 }
 
-// slotOf returns the list for the segments that matched, or the free place for it.
-func slotOf(v *fsm.View, ev *eval.Evaluation, server bool) (listSlot, []byte) {
+// slotOf returns the list for the segments that matched, and lets seen remember it,
+// or the free place for it.
+func slotOf(v *fsm.View, ev *eval.Evaluation, server bool, seen known) (listSlot, []byte) {
 	matched, ok := ev.Matched()
 	if !ok {
 		return listSlot{}, nil
@@ -46,19 +47,25 @@ func slotOf(v *fsm.View, ev *eval.Evaluation, server bool) (listSlot, []byte) {
 		at.CompareAndSwap(nil, new(flagLists))
 		lists = at.Load().(*flagLists)
 	}
-	key := 0
-	if server {
-		key = 1
-	}
 	const golden = 0x9e3779b97f4a7c15
-	place := &lists.places[key][matched*golden>>58]
+	n := int(matched * golden >> 58)
+	place := &lists.of(server)[n]
 	switch have := place.Load(); {
 	case have == nil:
 		return listSlot{lists, place, matched}, nil
 	case have.matched == matched:
+		seen.keep(n)
 		return listSlot{}, have.json
 	}
 	return listSlot{}, nil
+}
+
+// of are the lists for one kind of key.
+func (l *flagLists) of(server bool) *[64]atomic.Pointer[flagList] {
+	if server {
+		return &l.places[1]
+	}
+	return &l.places[0]
 }
 
 // keep copies a list into the place, if there is one and room.

@@ -21,7 +21,6 @@ func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p 
 
 // writeIdentity is the body of answerIdentity.
 func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
-	sc.prepare(c, c.view.Engine, p)
 	b := identityBodies.Get().(*identityBody)
 	dst := append(b.own[:0], `{"identifier":`...)
 	dst = route.AppendString(dst, p.identifier)
@@ -117,15 +116,21 @@ func (t *effectiveTrait) appendKey(dst []byte) []byte {
 	return append(route.AppendString(append(dst, traitStart...), t.key), traitMiddle...)
 }
 
-// appendFlags evaluates sc's subject and appends the list of what it is shown, or
-// returns it where it is kept.
+// appendFlags evaluates p on what sc has and appends the list of what it is shown,
+// or returns it where it is kept.
 func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) (own, list []byte) {
 	v := c.view
 	overrides := v.IdentityOverrides(p.id)
+	if len(overrides) == 0 {
+		if list = sc.known.list(v, c.server); list != nil {
+			return dst, list
+		}
+	}
+	sc.prepare(c, v.Engine, p)
 	v.Engine.MatchSegments(&sc.subject, &sc.evaluation)
 	var slot listSlot
 	if len(overrides) == 0 {
-		if slot, list = slotOf(v, &sc.evaluation, c.server); list != nil {
+		if slot, list = slotOf(v, &sc.evaluation, c.server, sc.known); list != nil {
 			return dst, list
 		}
 	}

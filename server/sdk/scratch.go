@@ -12,6 +12,7 @@ type scratch struct {
 	in        identifyRequest
 	keys      *storedKeys // of the View; set when an identity was found
 	caughtUp  progress
+	known     known // set for a repetition
 	effective []effectiveTrait
 	positions map[string]int // of effective by key, used when indexed
 	indexed   bool           // there are many traits
@@ -54,7 +55,7 @@ func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.keys, sc.caughtUp = nil, notTried
+	sc.keys, sc.caughtUp, sc.known = nil, notTried, known{}
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -81,7 +82,8 @@ type Config struct {
 type SDK struct {
 	Config
 	node []byte
-	pool sync.Pool // of *scratch
+	pool sync.Pool    // of *scratch
+	seed maphash.Seed // of known
 
 	// Compiled input types of the bodies.
 	identifyBody  decoder[identifyInput]
@@ -118,7 +120,7 @@ func New(c Config) *SDK {
 	orDefault(&c.WriteBudget, 5*time.Second)
 	orDefault(&c.ReadBudget, 2*time.Second)
 	s := &SDK{
-		Config: c, node: []byte(c.Node),
+		Config: c, node: []byte(c.Node), seed: maphash.MakeSeed(),
 		identifyBody: newDecoder[identifyInput](), bulkBody: newDecoder[bulkInput](),
 		traitBody: newDecoder[traitInputBody](), deprecated: newDecoder[deprecatedTraitInput](),
 		incrementBody: newDecoder[incrementInput](), analyticsBody: newDecoder[analyticsInput](),
