@@ -166,8 +166,7 @@ if [[ -d $dropin ]] && { ((${#parts[@]} == 0)) || [[ " ${parts[*]}" == *" dropin
   . e2e/dropin.sh
 fi
 
-# Only when it is asked for, until all of the recorded API is there.
-if ((${#parts[@]})) && wanted recorded; then
+if wanted recorded; then
   say "== what was recorded from the reference"
   # shellcheck source=e2e/recorded.sh
   . e2e/recorded.sh
