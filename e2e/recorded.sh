@@ -100,6 +100,10 @@ for _ in range(50):
         time.sleep(0.2)
 PY
   )
+  if [[ -z $token ]]; then
+    record schemathesis FAILED $((SECONDS - began)) "nobody could sign in; see $logs/recorded-generated.log"
+    return
+  fi
   (cd "$home" && export FLAGRAFT_ORIGIN=$origin FLAGRAFT_TOKEN=$token PYTHONPATH=$root/e2e PYTHONDONTWRITEBYTECODE=1 SCHEMATHESIS_HOOKS=generated &&
     bounded 2400 "$venv/bin/schemathesis" run "$origin/api/v1/swagger.json" -H "Authorization: Token $token" --max-failures 100 \
     --checks not_a_server_error,response_schema_conformance,status_code_conformance,content_type_conformance --phases examples,coverage,fuzzing \
