@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -225,16 +226,17 @@ func (r *Round) must(ctx context.Context, method, path string, body any, want in
 	if method != "GET" {
 		admin = admin.With("Idempotency-Key", fmt.Sprintf("%s %s %d", method, path, rand.Uint64()))
 	}
+	var refusal error // the last that was an answer
 	for k := 0; ; k++ {
 		a, err := r.c.At(k%len(r.c.Nodes), admin).Do(ctx, method, path, body)
 		if err == nil && a.Status == want {
 			return a, nil
 		}
-		switch {
-		case err == nil && (a.Status < 500 || ctx.Err() != nil):
-			return nil, fmt.Errorf("%s %s: %d %.300s", method, path, a.Status, a.Body)
-		case ctx.Err() != nil:
-			return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		if err == nil {
+			refusal = fmt.Errorf("%d %.300s", a.Status, a.Body)
+		}
+		if ctx.Err() != nil || err == nil && a.Status < 500 {
+			return nil, fmt.Errorf("%s %s: %w", method, path, errors.Join(err, refusal))
 		}
 		sleep(ctx, 50*time.Millisecond)
 	}
