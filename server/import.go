@@ -114,7 +114,7 @@ func (n *Node) handleImport(ctx context.Context, _ string, payload []byte) ([]by
 	done, index, err := n.importDocument(ctx, &ask)
 	var invalid *portable.Invalid
 	switch {
-	case errors.As(err, &invalid), errors.Is(err, fsm.ErrTooLarge), errors.Is(err, errImportIdentities):
+	case errors.As(err, &invalid), errors.Is(err, fsm.ErrTooLarge), errors.Is(err, fsm.ErrFormatLevel), errors.Is(err, errImportIdentities):
 		text := err.Error() + ". This project was not imported"
 		for _, p := range done.Projects {
 			text += fmt.Sprintf("; project %q was", p.Name)

@@ -22,6 +22,7 @@ const exportPath, importPath = "/api/flagraft/v1/export/", "/api/flagraft/v1/imp
 func furnished(t *testing.T) (*servertest.Node, *servertest.Client) {
 	t.Helper()
 	n := servertest.Start(t, func(st *settings.Settings) { st.Demo = true })
+	atLevel(t, n)
 	c := n.Admin(t)
 	var project fsm.Project
 	var development fsm.Environment
@@ -41,7 +42,48 @@ func furnished(t *testing.T) (*servertest.Node, *servertest.Client) {
 	edge := fmt.Sprintf("/api/v1/environments/%s/edge-identities/", development.APIKey)
 	who := c.Object("GET", edge, nil, 200)["results"].([]any)[0].(map[string]any)["identity_uuid"]
 	c.Object("POST", fmt.Sprintf("%s%v/edge-featurestates/", edge, who), map[string]any{"feature": "page_size", "enabled": false, "feature_state_value": 99}, 201)
+	custom(c, project.Organisation, project.ID)
+	versioned(n, c, project.ID)
 	return n, c
+}
+
+// custom makes custom fields of the organisation and of the project, alike by name, and fills them in.
+func custom(c *servertest.Client, organisation, project uint64) {
+	field := func(owner any, kind int, requiredBy ...map[string]any) any {
+		f := c.Object("POST", "/api/v1/metadata/fields/", map[string]any{"name": "ticket", "type": "str", "description": "d", "organisation": organisation, "project": owner}, 201)
+		return c.Object("POST", fmt.Sprintf("/api/v1/organisations/%d/metadata-model-fields/", organisation), map[string]any{"field": f["id"], "content_type": kind,
+			"is_required_for": append([]map[string]any{}, requiredBy...)}, 201)["id"]
+	}
+	features := fmt.Sprintf("/api/v1/projects/%d/features/", project)
+	byOrganisation, byProject := map[string]any{"content_type": 27, "object_id": organisation}, map[string]any{"content_type": 43, "object_id": project}
+	all, own := field(nil, 55, byOrganisation, byProject), field(project, 89)
+	c.Object("POST", features, map[string]any{"name": "with_ticket", "metadata": []map[string]any{{"model_field": all, "field_value": "T-1"}}}, 201)
+	c.Object("POST", fmt.Sprintf("/api/v1/projects/%d/segments/", project), map[string]any{"name": "with ticket", "rules": []any{map[string]any{"type": "ALL", "rules": []any{}}},
+		"metadata": []map[string]any{{"model_field": own, "field_value": "T-2"}}}, 201)
+}
+
+// versioned makes an environment with versions: of the feature page_size one that is past, one that is live, a scheduled one with an override, and a draft.
+func versioned(n *servertest.Node, c *servertest.Client, project uint64) {
+	e := c.Object("POST", "/api/v1/environments/", map[string]any{"name": "Versioned", "project": project}, 201)
+	c.Do("POST", fmt.Sprintf("/api/v1/environments/%v/enable-v2-versioning/", e["api_key"]), nil)
+	var feature, segment uint64
+	for f := range fsm.FeaturesByProject.All(n.State(), project) {
+		if f.Name == "page_size" {
+			feature = f.ID
+		}
+	}
+	for g := range fsm.SegmentsByProject.All(n.State(), project) {
+		segment = g.ID
+	}
+	list := fmt.Sprintf("/api/v1/environments/%v/features/%d/versions/", e["id"], feature)
+	create := func(value string) string {
+		v := c.Object("POST", list, map[string]any{"segment_ids_to_delete_overrides": []any{}, "feature_states_to_create": []any{map[string]any{
+			"feature_segment": map[string]any{"segment": segment}, "enabled": true, "feature_state_value": map[string]any{"type": "unicode", "string_value": value}}}}, 201)
+		return fmt.Sprintf("%s%v/", list, v["uuid"])
+	}
+	c.Object("POST", list, map[string]any{"publish_immediately": true}, 201)
+	c.Object("POST", create("scheduled")+"publish/", map[string]any{"live_from": "2199-01-01T00:00:00Z"}, 200)
+	create("a draft")
 }
 
 // sameButWhen leaves out of an export what tells of its moment.
@@ -60,13 +102,21 @@ func TestExportImportExport(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(exported.Raw), &d))
 	require.Len(t, d.Organisations, 1)
 	p := d.Organisations[0].Projects[0]
-	require.Len(t, p.Environments, 2)
+	require.Len(t, p.Environments, 3)
+	require.Len(t, p.CustomFields, 2)
+	phases := map[string]int{}
+	for _, v := range p.Environments[2].Versions {
+		phases[v.Phase]++
+		require.Equal(t, v.Phase == "live", v.Default == nil)
+	}
+	require.Equal(t, map[string]int{"live": len(p.Features), "scheduled": 1, "draft": 1}, phases)
 	require.Len(t, p.Environments[0].Identities, 3)
 	require.NotEmpty(t, p.Segments)
 	require.NotEmpty(t, p.Environments[0].SegmentOverrides)
 	require.NotEmpty(t, p.Environments[1].ServerKeys)
 
 	target := servertest.Start(t, func(st *settings.Settings) { st.OrganisationName = "Other" })
+	atLevel(t, target)
 	to := target.Admin(t)
 	made := to.Object("POST", importPath, exported.Raw, 200)["projects"].([]any)[0].(map[string]any)
 	require.Equal(t, float64(3), made["identities"])
@@ -149,6 +199,7 @@ func TestImportRefusesWholly(t *testing.T) {
 	_, c := furnished(t)
 	good := c.Do("GET", exportPath+"?identities=true", nil).Raw
 	n := servertest.Start(t)
+	atLevel(t, n)
 	to := n.Admin(t)
 	for name, change := range map[string][2]string{
 		"another format":   {`"format": "flagraft-export"`, `"format": "other"`},
@@ -159,6 +210,12 @@ func TestImportRefusesWholly(t *testing.T) {
 		"null character":   {`"a <b> & c"`, `"a\u0000"`},
 		"bad share":        {`"percentage_allocation": 25`, `"percentage_allocation": 90`},
 		"cut":              {`}`, ``},
+		"no such field":    {`"field": 1,`, `"field": 2,`},
+		"type of a field":  {`"type": "str"`, `"type": "text"`},
+		"phase":            {`"phase": "draft"`, `"phase": "done"`},
+		"second live one":  {`"phase": "draft"`, `"phase": "live"`},
+		"never live":       {`"live_from": "2199-01-01T00:00:00Z",`, ``},
+		"no versions":      {`"use_v2_feature_versioning": true`, `"use_v2_feature_versioning": false`},
 	} {
 		bad := strings.ReplaceAll(good, change[0], change[1])
 		require.NotEqual(t, good, bad, name)
@@ -181,6 +238,9 @@ func TestImportRefusesWholly(t *testing.T) {
 func TestImportKeepsToLimits(t *testing.T) {
 	source, c := furnished(t)
 	for e := range fsm.Environments.All(source.State()) {
+		if e.UseV2FeatureVersioning {
+			continue
+		}
 		condition := map[string]any{"operator": "EQUAL", "property": "plan", "value": "gold"}
 		segment := c.Object("POST", fmt.Sprintf("/api/v1/projects/%d/segments/", e.Project), map[string]any{"name": "gold " + e.Name, "rules": []map[string]any{
 			{"type": "ALL", "rules": []map[string]any{{"type": "ANY", "conditions": []any{condition, condition}}}}}}, 201)
@@ -206,6 +266,7 @@ func TestImportKeepsToLimits(t *testing.T) {
 	}
 
 	n := servertest.Start(t)
+	atLevel(t, n)
 	to := n.Admin(t)
 	organisation := to.Object("POST", importPath, raw, 200)["projects"].([]any)[0].(map[string]any)["organisation"]
 	to.Object("PATCH", fmt.Sprintf("/api/flagraft/v1/organisations/%v/", organisation), map[string]any{"max_projects": 1}, 200)

@@ -106,6 +106,9 @@ func (c *checker) project() error {
 			return c.bad("tag %d must have number %d and a label", t.Number, i+1)
 		}
 	}
+	if err := c.customFields(); err != nil {
+		return err
+	}
 	c.features = map[string]*Feature{}
 	lower := map[string]bool{}
 	for i := range c.p.Features {
@@ -149,6 +152,9 @@ func (c *checker) feature(f *Feature) error {
 			return c.bad("feature %q has the tag %d, which is not there", f.Name, t)
 		}
 	}
+	if err := c.fieldValues(kindFeature, f.Name, f.CustomFields); err != nil {
+		return err
+	}
 	for i, o := range f.Options {
 		if o.Number != i+1 || o.Percentage < 0 || o.Percentage > 100 {
 			return c.bad("option %d of feature %q must have number %d and 0 to 100 percent", o.Number, f.Name, i+1)
@@ -176,6 +182,9 @@ func (c *checker) segment(number int, g *Segment) error {
 	}
 	if g.Feature != "" && c.features[g.Feature] == nil {
 		return c.bad("segment %q is for the feature %q, which is not there", g.Name, g.Feature)
+	}
+	if err := c.fieldValues(kindSegment, g.Name, g.CustomFields); err != nil {
+		return err
 	}
 	return c.rules(g.Name, g.Rules, 1)
 }
@@ -211,6 +220,9 @@ func (c *checker) environment(e *Environment) error {
 	if e.APIKey == "" || strings.HasPrefix(e.APIKey, "ser.") || len(e.APIKey) > 100 {
 		return c.bad("its api_key has 1 to 100 characters and does not begin with ser.")
 	}
+	if err := c.fieldValues(kindEnvironment, e.Name, e.CustomFields); err != nil {
+		return err
+	}
 	for _, k := range e.ServerKeys {
 		if !strings.HasPrefix(k.Key, "ser.") || len(k.Key) > 100 {
 			return c.bad("a server key begins with ser.")
@@ -228,8 +240,18 @@ func (c *checker) environment(e *Environment) error {
 			return c.bad("feature %q has no state", name)
 		}
 	}
-	for i := range e.SegmentOverrides {
-		o := &e.SegmentOverrides[i]
+	if err := c.overrides(e.SegmentOverrides); err != nil {
+		return err
+	}
+	if err := c.versions(e); err != nil {
+		return err
+	}
+	return c.identities(e.Identities)
+}
+
+func (c *checker) overrides(list []Override) error {
+	for i := range list {
+		o := &list[i]
 		if o.Segment < 1 || o.Segment > len(c.p.Segments) {
 			return c.bad("an override of feature %q is for segment %d, which is not there", o.Feature, o.Segment)
 		}
@@ -237,7 +259,7 @@ func (c *checker) environment(e *Environment) error {
 			return err
 		}
 	}
-	return c.identities(e.Identities)
+	return nil
 }
 
 func (c *checker) state(s *State) error {

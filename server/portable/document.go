@@ -54,9 +54,34 @@ type Project struct {
 	StaleFlagsLimitDays     int64         `json:"stale_flags_limit_days"`
 	EnforceFeatureOwners    bool          `json:"enforce_feature_owners"`
 	Tags                    []Tag         `json:"tags"`
+	CustomFields            []CustomField `json:"custom_fields,omitempty"`
 	Features                []Feature     `json:"features"`
 	Segments                []Segment     `json:"segments"`
 	Environments            []Environment `json:"environments"`
+}
+
+// CustomField is a field that features, segments or environments of the project have beside their own: one of the project, or one that the
+// organisation has for all its projects.
+type CustomField struct {
+	Number       int         `json:"number"`
+	Organisation bool        `json:"organisation"` // of the organisation
+	Name         string      `json:"name"`
+	Type         string      `json:"type"` // int, str, bool, url or multiline_str
+	Description  *string     `json:"description"`
+	Kinds        []FieldKind `json:"kinds"`
+}
+
+// FieldKind is a kind of objects that have a field.
+type FieldKind struct {
+	Kind         string `json:"kind"`                     // environment, feature or segment
+	Organisation bool   `json:"required_by_organisation"` // in all its projects
+	Project      bool   `json:"required_by_project"`
+}
+
+// FieldValue is what an object has in a custom field.
+type FieldValue struct {
+	Field int    `json:"field"`
+	Value string `json:"value"`
 }
 
 // Tag is a label of features.
@@ -84,6 +109,8 @@ type Feature struct {
 	IsServerKeyOnly bool      `json:"is_server_key_only"`
 	Tags            []int     `json:"tags"`
 	Options         []Option  `json:"options"`
+
+	CustomFields []FieldValue `json:"custom_fields,omitempty"`
 }
 
 // Option is one value of a multivariate feature; its number is among those of the feature.
@@ -112,6 +139,8 @@ type Segment struct {
 	Feature     string    `json:"feature,omitempty"` // set: only for this feature
 	CreatedAt   time.Time `json:"created_at"`
 	Rules       []Rule    `json:"rules"`
+
+	CustomFields []FieldValue `json:"custom_fields,omitempty"`
 }
 
 // Rule combines conditions and rules.
@@ -131,24 +160,26 @@ type Condition struct {
 
 // Environment is an environment with its states. ServerKeys are there with secrets only, Identities with identities only.
 type Environment struct {
-	UUID                        uuid.UUID   `json:"uuid"`
-	Name                        string      `json:"name"`
-	APIKey                      string      `json:"api_key"` // client-side: public
-	Description                 *string     `json:"description"`
-	CreatedDate                 time.Time   `json:"created_date"`
-	AllowClientTraits           bool        `json:"allow_client_traits"`
-	BannerText                  *string     `json:"banner_text"`
-	BannerColour                *string     `json:"banner_colour"`
-	HideDisabledFlags           *bool       `json:"hide_disabled_flags"`
-	UseCompositeKeyForHashing   bool        `json:"use_identity_composite_key_for_hashing"`
-	HideSensitiveData           bool        `json:"hide_sensitive_data"`
-	UseV2FeatureVersioning      bool        `json:"use_v2_feature_versioning"`
-	UseIdentityOverridesInLocal bool        `json:"use_identity_overrides_in_local_eval"`
-	UseMVV2Evaluation           bool        `json:"use_mv_v2_evaluation"`
-	ServerKeys                  []ServerKey `json:"server_keys,omitempty"`
-	States                      []State     `json:"states"`
-	SegmentOverrides            []Override  `json:"segment_overrides"`
-	Identities                  []Identity  `json:"identities,omitempty"`
+	UUID                        uuid.UUID        `json:"uuid"`
+	Name                        string           `json:"name"`
+	APIKey                      string           `json:"api_key"` // client-side: public
+	Description                 *string          `json:"description"`
+	CreatedDate                 time.Time        `json:"created_date"`
+	AllowClientTraits           bool             `json:"allow_client_traits"`
+	BannerText                  *string          `json:"banner_text"`
+	BannerColour                *string          `json:"banner_colour"`
+	HideDisabledFlags           *bool            `json:"hide_disabled_flags"`
+	UseCompositeKeyForHashing   bool             `json:"use_identity_composite_key_for_hashing"`
+	HideSensitiveData           bool             `json:"hide_sensitive_data"`
+	UseV2FeatureVersioning      bool             `json:"use_v2_feature_versioning"`
+	UseIdentityOverridesInLocal bool             `json:"use_identity_overrides_in_local_eval"`
+	UseMVV2Evaluation           bool             `json:"use_mv_v2_evaluation"`
+	CustomFields                []FieldValue     `json:"custom_fields,omitempty"`
+	ServerKeys                  []ServerKey      `json:"server_keys,omitempty"`
+	States                      []State          `json:"states"`
+	SegmentOverrides            []Override       `json:"segment_overrides"`
+	Versions                    []FeatureVersion `json:"versions,omitempty"`
+	Identities                  []Identity       `json:"identities,omitempty"`
 }
 
 // ServerKey is a server-side key.
@@ -173,6 +204,13 @@ func (e *Environment) states() iter.Seq[*State] {
 				return
 			}
 		}
+		for i := range e.Versions {
+			for s := range e.Versions[i].states() {
+				if !yield(s) {
+					return
+				}
+			}
+		}
 		for i := range e.Identities {
 			for j := range e.Identities[i].Overrides {
 				if !yield(&e.Identities[i].Overrides[j]) {
@@ -183,9 +221,43 @@ func (e *Environment) states() iter.Seq[*State] {
 	}
 }
 
-// State is a feature's value and enabled state.
+// FeatureVersion is a version of a feature in an environment with use_v2_feature_versioning. The states of the live one are those of the
+// environment; of past ones nothing is here.
+type FeatureVersion struct {
+	UUID             uuid.UUID  `json:"uuid"`
+	Feature          string     `json:"feature"`
+	Phase            string     `json:"phase"` // live, scheduled or draft
+	Description      *string    `json:"description"`
+	CreatedAt        time.Time  `json:"created_at"`
+	LiveFrom         *time.Time `json:"live_from,omitempty"`
+	Default          *State     `json:"default,omitempty"`
+	SegmentOverrides []Override `json:"segment_overrides,omitempty"`
+}
+
+// The phases of a FeatureVersion.
+const (
+	phaseLive      = "live"
+	phaseScheduled = "scheduled"
+	phaseDraft     = "draft"
+)
+
+// states are those of the version itself.
+func (v *FeatureVersion) states() iter.Seq[*State] {
+	return func(yield func(*State) bool) {
+		if v.Default != nil && !yield(v.Default) {
+			return
+		}
+		for i := range v.SegmentOverrides {
+			if !yield(&v.SegmentOverrides[i].State) {
+				return
+			}
+		}
+	}
+}
+
+// State is a feature's value and enabled state. Those of versions that are not live have no uuid.
 type State struct {
-	UUID     uuid.UUID  `json:"uuid"`
+	UUID     uuid.UUID  `json:"uuid,omitzero"`
 	Feature  string     `json:"feature"`
 	Enabled  bool       `json:"enabled"`
 	Value    Value      `json:"value"`

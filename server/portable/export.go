@@ -117,6 +117,7 @@ type exporter struct {
 	o Options
 
 	tags, segments, options map[uint64]int // id → number
+	fields                  map[uint64]int // model field → number
 	features                map[uint64]string
 }
 
@@ -131,13 +132,14 @@ func (x *exporter) project(p fsm.Project) Project {
 		out.Tags = append(out.Tags, Tag{Number: x.tags[t.ID], UUID: t.UUID, Label: t.Label, Color: t.Color, Description: t.Description,
 			IsPermanent: t.IsPermanent, IsSystemTag: t.IsSystemTag, Type: t.Type})
 	}
+	out.CustomFields = x.customFields(p)
 	for f := range fsm.FeaturesByProject.All(x.s, p.ID) {
 		out.Features = append(out.Features, x.feature(f))
 	}
 	for g := range fsm.SegmentsByProject.All(x.s, p.ID) {
 		x.segments[g.ID] = len(out.Segments) + 1
 		out.Segments = append(out.Segments, Segment{Number: x.segments[g.ID], UUID: g.UUID, Name: g.Name, Description: g.Description,
-			Feature: x.features[g.Feature], CreatedAt: g.CreatedAt.Std(), Rules: rules(g.Rules)})
+			Feature: x.features[g.Feature], CreatedAt: g.CreatedAt.Std(), Rules: rules(g.Rules), CustomFields: x.fieldValues(fsm.ContentSegment, g.ID)})
 	}
 	for e := range fsm.EnvironmentsByProject.All(x.s, p.ID) {
 		out.Environments = append(out.Environments, x.environment(e))
@@ -149,7 +151,7 @@ func (x *exporter) feature(f fsm.Feature) Feature {
 	x.features[f.ID] = f.Name
 	out := Feature{UUID: f.UUID, Name: f.Name, Type: string(f.Type), CreatedDate: f.CreatedDate.Std(), DefaultEnabled: f.DefaultEnabled,
 		InitialValue: f.InitialValue, Description: f.Description, IsArchived: f.IsArchived, IsServerKeyOnly: f.IsServerKeyOnly,
-		Tags: []int{}, Options: []Option{}}
+		Tags: []int{}, Options: []Option{}, CustomFields: x.fieldValues(fsm.ContentFeature, f.ID)}
 	for _, t := range f.Tags {
 		if n := x.tags[t]; n != 0 {
 			out.Tags = append(out.Tags, n)
@@ -183,7 +185,7 @@ func (x *exporter) environment(e fsm.Environment) Environment {
 		AllowClientTraits: e.AllowClientTraits, BannerText: e.BannerText, BannerColour: e.BannerColour, HideDisabledFlags: e.HideDisabledFlags,
 		UseCompositeKeyForHashing: e.UseCompositeKeyForHashing, HideSensitiveData: e.HideSensitiveData, UseV2FeatureVersioning: e.UseV2FeatureVersioning,
 		UseIdentityOverridesInLocal: e.UseIdentityOverridesInLocal, UseMVV2Evaluation: e.UseMVV2Evaluation,
-		States: []State{}, SegmentOverrides: []Override{}}
+		CustomFields: x.fieldValues(fsm.ContentEnvironment, e.ID), States: []State{}, SegmentOverrides: []Override{}}
 	if x.o.Secrets {
 		for k := range fsm.EnvironmentAPIKeysByEnvironment.All(x.s, e.ID) {
 			out.ServerKeys = append(out.ServerKeys, ServerKey{Key: k.Key, Name: k.Name, Active: k.Active, CreatedAt: k.CreatedAt.Std(), ExpiresAt: moment(k.ExpiresAt)})
@@ -197,6 +199,7 @@ func (x *exporter) environment(e fsm.Environment) Environment {
 			out.SegmentOverrides = append(out.SegmentOverrides, Override{Segment: x.segments[g.Segment], Priority: g.Priority, State: x.state(s)})
 		}
 	}
+	out.Versions = x.versions(e.ID)
 	if x.o.Identities {
 		out.Identities = x.identities(e.ID)
 	}

@@ -19,13 +19,17 @@ import (
 func seed(t testing.TB) []byte {
 	text, property := "v", "plan"
 	state := portable.State{Feature: "f", Enabled: true, Value: portable.Value{Type: "unicode", String: &text}, Variants: []portable.Variant{{Option: 1, Percentage: 30}}, Seed: 7, Version: 1}
+	fields, then := []portable.FieldValue{{Field: 1, Value: "me"}}, time.Unix(1, 0).UTC()
 	raw, err := json.Marshal(portable.Document{Format: portable.Format, Version: portable.Version, Time: time.Unix(1, 0).UTC(), Organisations: []portable.Organisation{{
 		Name: "o", UUID: uuid.UUID{1}, Projects: []portable.Project{{
-			Name: "p", Tags: []portable.Tag{{Number: 1, Label: "t"}},
-			Features: []portable.Feature{{Name: "f", Type: "MULTIVARIATE", Tags: []int{1}, Options: []portable.Option{{Number: 1, Value: portable.Value{Type: "int"}, Percentage: 50}}}},
-			Segments: []portable.Segment{{Number: 1, Name: "s", Rules: []portable.Rule{{Type: "ALL", Rules: []portable.Rule{{Type: "ANY",
+			Name: "p", CustomFields: []portable.CustomField{{Number: 1, Organisation: true, Name: "owner", Type: "str",
+				Kinds: []portable.FieldKind{{Kind: "feature", Organisation: true}, {Kind: "segment"}, {Kind: "environment", Project: true}}}}, Tags: []portable.Tag{{Number: 1, Label: "t"}},
+			Features: []portable.Feature{{Name: "f", Type: "MULTIVARIATE", Tags: []int{1}, Options: []portable.Option{{Number: 1, Value: portable.Value{Type: "int"}, Percentage: 50}}, CustomFields: fields}},
+			Segments: []portable.Segment{{Number: 1, Name: "s", CustomFields: fields, Rules: []portable.Rule{{Type: "ALL", Rules: []portable.Rule{{Type: "ANY",
 				Conditions: []portable.Condition{{Operator: "EQUAL", Property: &property, Value: &text}}}}}}}},
-			Environments: []portable.Environment{{Name: "e", APIKey: "key", ServerKeys: []portable.ServerKey{{Key: "ser.x", Name: "k", Active: true}},
+			Environments: []portable.Environment{{Name: "e", APIKey: "key", CustomFields: fields, UseV2FeatureVersioning: true, Versions: []portable.FeatureVersion{
+				{Feature: "f", Phase: "live"}, {Feature: "f", Phase: "draft", Default: &state}, {Feature: "f", Phase: "scheduled", LiveFrom: &then, Default: &state,
+					SegmentOverrides: []portable.Override{{Segment: 1, State: state}}}}, ServerKeys: []portable.ServerKey{{Key: "ser.x", Name: "k", Active: true}},
 				States: []portable.State{state}, SegmentOverrides: []portable.Override{{Segment: 1, State: state}},
 				Identities: []portable.Identity{{Identifier: "i", Traits: map[string]portable.Trait{"plan": "gold", "n": 1.5}, Overrides: []portable.State{state}}}}},
 		}},

@@ -62,7 +62,9 @@ type importer struct {
 	p  *Project
 
 	project  uint64
-	tags     []uint64 // by number
+	org      uint64
+	tags     []uint64                     // by number
+	fields   []map[fsm.ContentType]uint64 // model fields by number
 	segments []uint64
 	features map[string]uint64
 	options  map[string][]uint64 // by feature and number
@@ -93,11 +95,14 @@ func (p *Project) Import(tx *fsm.Tx, o *Organisation, to Target) (Imported, erro
 			return Imported{}, &Invalid{fmt.Sprintf("organisation %q", o.Name), fmt.Sprintf("it has a project %q already", p.Name)}
 		}
 	}
-	m := &importer{tx: tx, p: p, features: map[string]uint64{}, options: map[string][]uint64{}}
+	m := &importer{tx: tx, p: p, org: org, features: map[string]uint64{}, options: map[string][]uint64{}}
 	m.project = fsm.Projects.Put(tx, fsm.Project{UUID: free(tx, fsm.ProjectsByUUID, p.UUID), Name: p.Name, Organisation: org, CreatedDate: when(tx, p.CreatedDate),
 		HideDisabledFlags: p.HideDisabledFlags, EnableRealtimeUpdates: p.EnableRealtimeUpdates, PreventFlagDefaults: p.PreventFlagDefaults,
 		OnlyAllowLowerCaseNames: p.OnlyAllowLowerCaseNames, FeatureNameRegex: p.FeatureNameRegex, StaleFlagsLimitDays: p.StaleFlagsLimitDays,
 		EnforceFeatureOwners: p.EnforceFeatureOwners}).ID
+	if err := m.customFields(); err != nil {
+		return Imported{}, err
+	}
 	m.parts()
 	done := Imported{Organisation: org, Project: m.project, Name: p.Name, Features: len(p.Features), Segments: len(p.Segments), Environments: []ImportedEnvironment{}}
 	for i := range p.Environments {
@@ -147,6 +152,7 @@ func (m *importer) parts() {
 		}
 		row = fsm.Features.Put(m.tx, row)
 		m.features[f.Name] = row.ID
+		m.fieldValues(fsm.ContentFeature, row.ID, f.CustomFields)
 		for _, o := range f.Options {
 			m.options[f.Name] = append(m.options[f.Name], fsm.MultivariateOptions.Put(m.tx, fsm.MultivariateOption{UUID: free(m.tx, fsm.MultivariateOptionsByUUID, o.UUID),
 				Feature: row.ID, Value: o.Value.row(), DefaultPercentageAllocation: o.Percentage, Key: o.Key}).ID)
@@ -155,6 +161,7 @@ func (m *importer) parts() {
 	for _, g := range m.p.Segments {
 		m.segments = append(m.segments, fsm.Segments.Put(m.tx, fsm.Segment{UUID: free(m.tx, fsm.SegmentsByUUID, g.UUID), Name: g.Name, Description: g.Description,
 			Project: m.project, Feature: m.features[g.Feature], CreatedAt: when(m.tx, g.CreatedAt), UpdatedAt: m.tx.Now(), Version: 1, Rules: m.rules(g.Rules)}).ID)
+		m.fieldValues(fsm.ContentSegment, m.segments[len(m.segments)-1], g.CustomFields)
 	}
 }
 
@@ -184,6 +191,7 @@ func (m *importer) environment(e *Environment, id uint64) (ImportedEnvironment, 
 		BannerText: e.BannerText, BannerColour: e.BannerColour, HideDisabledFlags: e.HideDisabledFlags, UseCompositeKeyForHashing: e.UseCompositeKeyForHashing,
 		HideSensitiveData: e.HideSensitiveData, UseV2FeatureVersioning: e.UseV2FeatureVersioning, UseIdentityOverridesInLocal: e.UseIdentityOverridesInLocal,
 		UseMVV2Evaluation: e.UseMVV2Evaluation})
+	m.fieldValues(fsm.ContentEnvironment, id, e.CustomFields)
 	for _, k := range e.ServerKeys {
 		if _, taken := fsm.EnvironmentAPIKeysByKey.First(m.tx, k.Key); taken {
 			k.Key = credential.NewServerKey()
@@ -204,9 +212,7 @@ func (m *importer) environment(e *Environment, id uint64) (ImportedEnvironment, 
 		m.state(&o.State, fsm.FeatureState{Environment: id, FeatureSegment: g.ID})
 	}
 	if e.UseV2FeatureVersioning {
-		for _, f := range fsm.FeaturesByProject.List(m.tx, m.project) {
-			m.tx.StartVersions(id, f.ID)
-		}
+		m.versions(e, id)
 	}
 	store := m.tx.Identities().Environment(id)
 	for i := range e.Identities {
@@ -226,6 +232,11 @@ func (m *importer) environment(e *Environment, id uint64) (ImportedEnvironment, 
 }
 
 func (m *importer) state(s *State, row fsm.FeatureState) {
+	fsm.FeatureStates.Put(m.tx, m.stateRow(s, row))
+}
+
+// stateRow fills in a state's row.
+func (m *importer) stateRow(s *State, row fsm.FeatureState) fsm.FeatureState {
 	row.UUID, row.Feature, row.Enabled, row.Value = free(m.tx, fsm.FeatureStatesByUUID, s.UUID), m.features[s.Feature], s.Enabled, s.Value.row()
 	row.CreatedAt, row.UpdatedAt, row.LiveFrom = m.tx.Now(), m.tx.Now(), m.tx.Now()
 	if s.LiveFrom != nil {
@@ -236,7 +247,7 @@ func (m *importer) state(s *State, row fsm.FeatureState) {
 		row.Multivariate = append(row.Multivariate, fsm.MultivariateValue{ID: m.tx.NextMultivariateValueID(), UUID: m.tx.NewUUID(),
 			Option: m.options[s.Feature][v.Option-1], Percentage: v.Percentage})
 	}
-	fsm.FeatureStates.Put(m.tx, row)
+	return row
 }
 
 // free is the document's uuid unless somebody has it, or none was given.

@@ -28,6 +28,9 @@ func (p *Project) within(l Limits) error {
 	}
 	for _, e := range p.Environments {
 		c.most(len(e.SegmentOverrides), l.SegmentOverrides, fmt.Sprintf("segment overrides in environment %q", e.Name))
+		for _, v := range e.Versions {
+			c.most(len(v.SegmentOverrides), l.SegmentOverrides, fmt.Sprintf("segment overrides in a version of feature %q", v.Feature))
+		}
 		for s := range e.states() {
 			c.value(s.Feature, s.Value, l)
 		}
