@@ -11,6 +11,7 @@ type Webhook struct {
 	Secret       string `cbor:"6,keyasint,omitempty" secret:"true"` // signs the bodies; empty: they are not signed
 	CreatedAt    Time   `cbor:"7,keyasint"`
 	UpdatedAt    Time   `cbor:"8,keyasint"`
+	NoticeSent   Time   `cbor:"9,keyasint,omitempty"` // the last mail that says that events are given up
 }
 
 // Webhooks is the table of webhooks. An environment's are not among those of

@@ -251,9 +251,14 @@ func (d *deliverer) sweep(ctx context.Context) error {
 		if len(lost) == 0 {
 			return nil
 		}
+		var notices []*notice
 		if _, err := d.node.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
+			notices = nil // it may run again
 			for _, l := range lost {
 				if row, ok := fsm.WebhookDeliveries.Get(tx, l.id); ok && row.Outcome == fsm.DeliveryWaiting {
+					if n := noticeOf(tx, l, row.Webhook); n != nil {
+						notices = append(notices, n)
+					}
 					row.Error = l.reason
 					row.Finish(tx, fsm.DeliveryGivenUp, webhookRecords)
 				}
@@ -261,6 +266,11 @@ func (d *deliverer) sweep(ctx context.Context) error {
 			return nil
 		}); err != nil {
 			return err
+		}
+		for _, n := range notices {
+			for _, to := range n.to {
+				d.node.mailer.Queue(to, n.subject, n.body)
+			}
 		}
 		d.givenUp.Add(len(lost))
 		d.node.log.Warn("webhook events are given up", "events", len(lost))

@@ -6,8 +6,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -283,7 +286,8 @@ func TestDeadWebhooksKeepNobodyWaiting(t *testing.T) {
 }
 
 func TestWebhookEventsAreGivenUp(t *testing.T) {
-	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhookEvents = 5 })
+	var data string
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhookEvents, data = 5, s.DataDir })
 	h.switchOn()
 	dead, disabled := newReceiver(t, 500), newReceiver(t, 500)
 	hook, off := h.hook(dead.url), h.hook(disabled.url)
@@ -295,9 +299,50 @@ func TestWebhookEventsAreGivenUp(t *testing.T) {
 	h.eventually(func() bool { return len(h.log(off, "waiting")) == 0 }, "a disabled webhook gets nothing")
 	require.Equal(t, "The webhook is disabled.", h.log(off, "given_up")[0]["error"])
 
+	mails := func() (texts []string) {
+		files, _ := filepath.Glob(filepath.Join(data, "mail", "*.eml"))
+		for _, f := range files {
+			raw, err := os.ReadFile(f)
+			require.NoError(t, err)
+			if text := strings.ReplaceAll(string(raw), "=\r\n", ""); strings.Contains(text, fmt.Sprintf("The webhook %d of", hook)) {
+				texts = append(texts, text)
+			}
+		}
+		return texts
+	}
+	h.eventually(func() bool { return len(mails()) > 0 }, "nobody is told")
 	dead.answer(200)
 	h.eventuallyTook(dead, values[3:])
 	require.Contains(t, h.metrics(), "flagraft_webhook_given_up_total 11")
+
+	// Once: not for each event, and not again soon.
+	dead.answer(500)
+	h.set(8)
+	h.eventually(func() bool { return len(h.log(hook, "given_up")) == 6 }, "more wait than may")
+	require.Len(t, mails(), 1)
+	text := mails()[0]
+	require.Contains(t, text, servertest.AdminEmail)
+	require.Contains(t, text, fmt.Sprintf(`The webhook %d of the environment "E" of the project "P", at 127.0.0.1:`, hook))
+	require.Contains(t, text, "Too many events waited for the webhook.")
+	require.NotContains(t, text, "hidden")
+
+	// To the organisation's own address, once the webhook took some and a day has passed.
+	dead.answer(200)
+	h.eventually(func() bool { return len(h.log(hook, "waiting")) == 0 }, "they arrive")
+	require.NoError(t, h.nodes[0].Update(t.Context(), func(tx *fsm.Tx) error {
+		w, _ := fsm.Webhooks.Get(tx, hook)
+		w.NoticeSent = w.NoticeSent.Add(-25 * time.Hour)
+		fsm.Webhooks.Put(tx, w)
+		o, _ := fsm.Organisations.Get(tx, w.Organisation)
+		address := "hooks@example.com"
+		o.WebhookNotificationEmail = &address
+		fsm.Organisations.Put(tx, o)
+		return nil
+	}))
+	dead.answer(500)
+	h.set(8)
+	h.eventually(func() bool { return len(mails()) == 2 }, "nobody is told again")
+	require.Contains(t, strings.Join(mails(), ""), "hooks@example.com")
 }
 
 func TestWebhookEventsGetTooOld(t *testing.T) {
