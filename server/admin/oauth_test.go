@@ -325,6 +325,21 @@ func FuzzRedirectURI(f *testing.F) {
 	})
 }
 
+func FuzzScope(f *testing.F) {
+	for _, s := range []string{"", "admin-api", "admin-api  admin-api", "root", "\u00a0admin-api"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		scope, ok := readScope(text)
+		if !ok {
+			return
+		}
+		again, ok := readScope(scope)
+		require.True(t, ok)
+		require.Equal(t, scope, again)
+	})
+}
+
 func keysOf(m map[string]any) (keys []string) {
 	for k := range m {
 		keys = append(keys, k)
