@@ -3,6 +3,7 @@ package fsm
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -123,8 +124,8 @@ func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
 		}
 		s.tried = nil
 		_, err := s.writer.Write(ctx, Author{}, func(tx *Tx) error {
-			if sweep := job(tx, now); sweep != nil {
-				sweep(tx)
+			if write := job(tx, now); write != nil {
+				write(tx)
 			}
 			return nil
 		})
@@ -136,59 +137,43 @@ func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
 }
 
 func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
-	var ids []uint64
-	held := sizesOf(r).answers
-	for k := range IdempotencyKeysByTime.Refs(r) { // oldest first
-		expired := k.Created.Add(s.retention.Idempotency) <= now
-		if len(ids) == sweepBatch || !expired && held <= s.retention.IdempotencyBytes {
-			break
-		}
-		ids = append(ids, k.ID)
-		held -= min(held, uint64(len(k.Body)+len(k.Header)))
-	}
-	return deleteRows(IdempotencyKeys, ids)
+	return sweep(IdempotencyKeys, IdempotencyKeysByTime.Refs(r), sizesOf(r).answers, s.retention.IdempotencyBytes, func(k *IdempotencyKey) (bool, uint64) {
+		return k.Created.Add(s.retention.Idempotency) <= now, uint64(len(k.Body) + len(k.Header))
+	})
 }
 
 func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
-	var ids []uint64
-	held := sizesOf(r).changeLog
-	for c := range ChangeLogByTime.Refs(r) { // oldest first
-		old := c.Time.Add(s.retention.ChangeLog) <= now
-		if len(ids) == sweepBatch || !old && held <= s.retention.ChangeLogBytes {
-			break
-		}
-		ids = append(ids, c.ID)
-		held -= min(held, c.Size)
-	}
-	return deleteRows(ChangeLog, ids)
+	return sweep(ChangeLog, ChangeLogByTime.Refs(r), sizesOf(r).changeLog, s.retention.ChangeLogBytes, func(c *ChangeLogEntry) (bool, uint64) {
+		return c.Time.Add(s.retention.ChangeLog) <= now, c.Size
+	})
 }
 
 func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
-	var ids []uint64
-	held := sizesOf(r).audit
-	for a := range AuditLogs.Refs(r) { // ids grow with time
-		old := a.CreatedDate.Add(s.retention.Audit) <= now
-		if len(ids) == sweepBatch || !old && held <= s.retention.AuditBytes {
-			break
-		}
-		ids = append(ids, a.ID)
-		held -= min(held, uint64(auditSize+len(a.Log)))
-	}
-	return deleteRows(AuditLogs, ids)
+	return sweep(AuditLogs, AuditLogs.Refs(r), sizesOf(r).audit, s.retention.AuditBytes, func(a *AuditLog) (bool, uint64) { // ids grow with time
+		return a.CreatedDate.Add(s.retention.Audit) <= now, uint64(auditSize + len(a.Log))
+	})
 }
 
 func (s *Scheduler) oldUsage(r Reader, now Time) func(*Tx) {
+	return sweep(Usages, UsagesByBucket.Refs(r), sizesOf(r).usage, s.retention.UsageBytes, func(u *Usage) (bool, uint64) {
+		return u.Bucket.Add(s.retention.Usage) <= now, uint64(usageSize + len(u.Labels))
+	})
+}
+
+// sweep returns the removal of the rows that are too old, and of as many more as
+// there are bytes held beyond a limit, or nil. The oldest come first; about says
+// whether a row is too old, and its size.
+func sweep[R any](t Table[R], oldest iter.Seq[*R], held, limit uint64, about func(*R) (old bool, size uint64)) func(*Tx) {
 	var ids []uint64
-	held := sizesOf(r).usage
-	for u := range UsagesByBucket.Refs(r) { // oldest first
-		old := u.Bucket.Add(s.retention.Usage) <= now
-		if len(ids) == sweepBatch || !old && held <= s.retention.UsageBytes {
+	for row := range oldest {
+		old, size := about(row)
+		if len(ids) == sweepBatch || !old && held <= limit {
 			break
 		}
-		ids = append(ids, u.ID)
-		held -= min(held, uint64(usageSize+len(u.Labels)))
+		ids = append(ids, *t.id(row))
+		held -= min(held, size)
 	}
-	return deleteRows(Usages, ids)
+	return deleteRows(t, ids)
 }
 
 // deleteRows returns the removal of rows, or nil when there is nothing to remove.
