@@ -56,7 +56,7 @@ func meRows() []route.Row {
 		{Method: "DELETE", Path: path, OperationID: "api_v1_auth_users_me_destroy", Tag: "Authentication", Auth: route.User,
 			Kind: route.Write, Status: 204, Handler: write(deleteMe).before(checkLeaving)},
 		{Method: "POST", Path: "/api/v1/auth/users/set_password/", OperationID: "api_v1_auth_users_set_password_create", Tag: "Authentication",
-			Summary: "Set a new password. The account's tokens end, those of programs too.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(setPassword).before(prepareSetPassword)},
+			Summary: "Set a new password. The tokens of programs end; the account's own stays.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(setPassword).before(prepareSetPassword)},
 		{Method: "POST", Path: "/api/v1/auth/users/set_email/", OperationID: "api_v1_auth_users_set_email_create", Tag: "Authentication",
 			Summary: "Change the account's address; the old one is told.", Auth: route.User, Kind: route.Write, Status: 204,
 			Handler: write(setEmail).before(prepareSetEmail)},
@@ -135,7 +135,8 @@ func prepareSetPassword(c *Ctx, in *passwordChange) (err error) {
 	return err
 }
 
-// setPassword signs out whoever knew the old password: the caller and programs need to sign in again.
+// setPassword ends what programs may do. The account's own token stays: the caller
+// holds it, and front ends go on with it.
 func setPassword(c *Ctx, in passwordChange) (route.Empty, error) {
 	u := *c.Principal.User
 	if u.PasswordHash != in.verified { // changed since it was checked
@@ -143,7 +144,8 @@ func setPassword(c *Ctx, in passwordChange) (route.Empty, error) {
 	}
 	u.PasswordHash = in.hash
 	fsm.Users.Put(c.Tx, u)
-	endAccess(c, u.ID)
+	spendTokens(c, u.ID)
+	endPrograms(c, u.ID)
 	return c.OK()
 }
 
