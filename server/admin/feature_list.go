@@ -64,7 +64,7 @@ func idList(text string) (ids []uint64, ok bool) {
 }
 
 func listFeatures(c *Ctx, q featureQuery) (route.SizedPage[feature], error) {
-	if !q.Environment.Set && (q.IsEnabled.Set || q.ValueSearch != "" || q.Stage != "") {
+	if !q.Environment.Set && (q.IsEnabled.Set && !q.IsEnabled.Null || q.ValueSearch != "" || q.Stage != "") {
 		return route.SizedPage[feature]{}, route.BareArray("Environment is required in order to filter by state search or by state enabled")
 	}
 	scope, err := c.featureScope(q.Environment, q.Segment)

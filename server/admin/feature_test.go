@@ -206,6 +206,7 @@ func TestFeatureList(t *testing.T) {
 		"environment=1&value_search=12&is_enabled=false": {"a_int"},
 		"environment=1&value_search=TRUE":                {"c_bool"},
 		"page_size=2&page=2":                             {"c_bool"},
+		"environment=1&is_enabled=null&lifecycle_stage=&sort_field=&tag_strategy=&segment=&page_size=1": {"b_text"},
 	} {
 		require.Equal(t, want, h.get(h.features()+"?"+query, 200).names(), query)
 	}

@@ -74,8 +74,11 @@ func queryValue(f *field, q url.Values) Value {
 	}
 	if f.target.shape != shapeList {
 		last := all[len(all)-1]
-		if last == "" && f.target.shape != shapeString {
+		if last == "" && (f.target.shape != shapeString || len(f.choices) > 0) {
 			return Value{}
+		}
+		if f.null && f.target.shape == shapeBool && strings.EqualFold(last, "null") {
+			return Value{Kind: Null} // as the reference reads it; the front end writes unset filters so
 		}
 		return Value{Kind: String, Text: strings.ToValidUTF8(last, "\ufffd")}
 	}

@@ -169,6 +169,7 @@ func TestDecodePathAndQuery(t *testing.T) {
 		Tags   []uint64 `query:"tags" v:"csv"`
 		On     *bool    `query:"on"`
 		Env    []uint64 `query:"env"`
+		Kind   string   `query:"kind" v:"choice=A|B,default=A"`
 		Must   int      `query:"must" v:"required"`
 	}
 	table, err := NewTable([]Row{{Method: "GET", Path: "/x/{id}/", OperationID: "x", Handler: Func(func(*Call, in) (Empty, error) { return Empty{}, nil })}})
@@ -181,7 +182,10 @@ func TestDecodePathAndQuery(t *testing.T) {
 	got, err := run("/x/7", "search=&tags=1,2&on=true&env=3&env=4&must=1")
 	require.NoError(t, err)
 	yes := true
-	require.Equal(t, &in{ID: 7, Tags: []uint64{1, 2}, On: &yes, Env: []uint64{3, 4}, Must: 1}, got)
+	require.Equal(t, &in{ID: 7, Tags: []uint64{1, 2}, On: &yes, Env: []uint64{3, 4}, Kind: "A", Must: 1}, got)
+	got, err = run("/x/7", "kind=&on=null&must=1")
+	require.NoError(t, err)
+	require.Equal(t, &in{ID: 7, Kind: "A", Must: 1}, got)
 	_, err = run("/x/abc", "must=1")
 	require.Equal(t, `{"detail":"Not found."}`, bodyOf(err))
 	_, err = run("/x/-1", "must=1")
