@@ -25,6 +25,15 @@ type groupMember struct {
 	GroupAdmin bool     `json:"group_admin"`
 }
 
+// groupIDs is a groupItem with its members' ids, in the permission rows of organisations and projects.
+type groupIDs struct {
+	ID         uint64   `json:"id"`
+	Name       string   `json:"name"`
+	Users      []uint64 `json:"users"`
+	IsDefault  bool     `json:"is_default"`
+	ExternalID *string  `json:"external_id"`
+}
+
 // groupListItem is a groupItem in lists and in the answers to changes of the group itself: its times are printed in another way.
 type groupListItem struct {
 	ID         uint64            `json:"id"`
@@ -187,6 +196,14 @@ func renderGroup(r fsm.Reader, id uint64) *groupItem {
 		}
 	}
 	return out
+}
+
+func renderGroupIDs(r fsm.Reader, id uint64) *groupIDs {
+	g := renderGroup(r, id)
+	if g == nil {
+		return nil
+	}
+	return &groupIDs{ID: g.ID, Name: g.Name, Users: mapped(g.Users, func(m groupMember) uint64 { return m.ID }), IsDefault: g.IsDefault, ExternalID: g.ExternalID}
 }
 
 func (c *Ctx) renderListedGroup(g fsm.Group) groupListItem {

@@ -18,13 +18,18 @@ type permissionJSON struct {
 	Group       uint64               `json:"group,omitempty"`
 }
 
-// permissionItem is a row in lists.
-type permissionItem struct {
+// permissionItem is a row in lists; environments show a group's members whole, the other levels their ids.
+type permissionItem[Group any] struct {
 	ID          uint64               `json:"id"`
 	Permissions []string             `json:"permissions"`
 	Admin       route.Optional[bool] `json:"admin,omitempty"`
 	User        *userSummary         `json:"user,omitempty"`
-	Group       *groupItem           `json:"group,omitempty"`
+	Group       *Group               `json:"group,omitempty"`
+}
+
+type permissionFilter struct {
+	User  uint64 `query:"user"`
+	Group uint64 `query:"group"`
 }
 
 type permissionRef struct {
@@ -90,7 +95,7 @@ func (p permissionResource) rows() []route.Row {
 			Kind: kind, Status: status, Handler: h}
 	}
 	rows := []route.Row{
-		row("GET", p.prefix, "list", p.view, 200, read(p.list)),
+		row("GET", p.prefix, "list", p.view, 200, p.list()),
 		row("POST", p.prefix, "create", p.manage, 201, write(p.create)),
 		row("PUT", detail, "update", p.manage, 200, write(p.update)),
 		row("PATCH", detail, "partial_update", p.manage, 200, write(p.update)),
@@ -113,25 +118,31 @@ func (p permissionResource) object(c *Ctx) (object, organisation uint64) {
 	return c.Environment.ID, c.Project.Organisation
 }
 
-func (p permissionResource) list(c *Ctx, in struct {
-	User  uint64 `query:"user"`
-	Group uint64 `query:"group"`
-}) ([]permissionItem, error) {
-	object, _ := p.object(c)
-	var items []permissionItem
-	for _, r := range fsm.PermissionsByObject.List(c, p.level, object) {
-		if (r.Group != 0) != p.groups || in.User != 0 && in.User != r.User || in.Group != 0 && in.Group != r.Group {
-			continue
-		}
-		item := permissionItem{ID: r.ID, Permissions: r.Permissions, Admin: p.admin(r)}
-		if p.groups {
-			item.Group = renderGroup(c, r.Group)
-		} else {
-			item.User = renderUser(c, r.User)
-		}
-		items = append(items, item)
+func (p permissionResource) list() route.Handler {
+	if p.level == fsm.LevelEnvironment {
+		return read(listPermissions(p, renderGroup))
 	}
-	return items, nil
+	return read(listPermissions(p, renderGroupIDs))
+}
+
+func listPermissions[Group any](p permissionResource, group func(fsm.Reader, uint64) *Group) func(*Ctx, permissionFilter) ([]permissionItem[Group], error) {
+	return func(c *Ctx, in permissionFilter) ([]permissionItem[Group], error) {
+		object, _ := p.object(c)
+		var items []permissionItem[Group]
+		for _, r := range fsm.PermissionsByObject.List(c, p.level, object) {
+			if (r.Group != 0) != p.groups || in.User != 0 && in.User != r.User || in.Group != 0 && in.Group != r.Group {
+				continue
+			}
+			item := permissionItem[Group]{ID: r.ID, Permissions: r.Permissions, Admin: p.admin(r)}
+			if p.groups {
+				item.Group = group(c, r.Group)
+			} else {
+				item.User = renderUser(c, r.User)
+			}
+			items = append(items, item)
+		}
+		return items, nil
+	}
 }
 
 func (p permissionResource) create(c *Ctx, in permissionInput) (permissionJSON, error) {

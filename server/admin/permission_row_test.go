@@ -60,6 +60,11 @@ func TestGroupPermissionRows(t *testing.T) {
 	h.post(path, fmt.Sprintf(`{"group":%d,"permissions":["VIEW_PROJECT"]}`, g.ID), 201)
 	item := h.get(path, 200).list()[0].(map[string]any)
 	require.Equal(t, "Team", item["group"].(map[string]any)["name"])
+	require.Equal(t, []any{float64(h.member.ID)}, item["group"].(map[string]any)["users"])
+	environment := fmt.Sprintf("/api/v1/environments/%s/user-group-permissions/", h.environment.APIKey)
+	h.post(environment, fmt.Sprintf(`{"group":%d,"permissions":["VIEW_ENVIRONMENT"]}`, g.ID), 201)
+	item = h.get(environment, 200).list()[0].(map[string]any)
+	require.Equal(t, "member@example.com", item["group"].(map[string]any)["users"].([]any)[0].(map[string]any)["email"])
 	h.get(fmt.Sprintf("/api/v1/projects/%d/user-permissions/", h.project.ID), 200).is(`[]`)
 	h.do("member", "GET", fmt.Sprintf("/api/v1/projects/%d/", h.project.ID), nil).must(200)
 }
