@@ -29,7 +29,7 @@ type stateBody struct {
 	CreatedAt   fsm.Time   `json:"created_at"`
 	UpdatedAt   fsm.Time   `json:"updated_at"`
 	LiveFrom    fsm.Time   `json:"live_from"`
-	Version     int64      `json:"version"`
+	Version     *int64     `json:"version"`
 	Feature     uint64     `json:"feature"`
 	Environment uint64     `json:"environment"`
 	Identity    *uint64    `json:"identity"`
@@ -50,7 +50,7 @@ type listedState struct {
 	CreatedAt   fsm.Time       `json:"created_at"`
 	UpdatedAt   fsm.Time       `json:"updated_at"`
 	LiveFrom    fsm.Time       `json:"live_from"`
-	Version     int64          `json:"version"`
+	Version     *int64         `json:"version"`
 	Feature     uint64         `json:"feature"`
 	Environment uint64         `json:"environment"`
 	Segment     *uint64        `json:"feature_segment"`
@@ -89,8 +89,16 @@ func (c *Ctx) renderTypedState(s fsm.FeatureState) typedState {
 
 func (c *Ctx) renderStateBody(s fsm.FeatureState) stateBody {
 	return stateBody{Shares: renderShares(s), UUID: s.UUID, Enabled: s.Enabled, CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt,
-		LiveFrom: s.LiveFrom, Version: s.Version, Feature: s.Feature, Environment: s.Environment,
+		LiveFrom: s.LiveFrom, Version: stateVersion(s), Feature: s.Feature, Environment: s.Environment,
 		Identity: idOrNull(s.Identity), Segment: idOrNull(s.FeatureSegment), EFVersion: c.versionOf(s)}
+}
+
+// stateVersion is the number of a state, which states of feature versions do not have.
+func stateVersion(s fsm.FeatureState) *int64 {
+	if s.FeatureVersion != 0 && s.LiveFrom.IsZero() {
+		return nil
+	}
+	return &s.Version
 }
 
 // versionOf is the version that a state is of.
@@ -103,7 +111,7 @@ func (c *Ctx) versionOf(s fsm.FeatureState) *uuid.UUID {
 
 func (c *Ctx) renderListedState(s fsm.FeatureState) listedState {
 	out := listedState{ID: s.ID, Value: renderRaw(s.Value), Shares: renderShares(s), UUID: s.UUID, Enabled: s.Enabled,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, LiveFrom: s.LiveFrom, Version: s.Version, Feature: s.Feature,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, LiveFrom: s.LiveFrom, Version: stateVersion(s), Feature: s.Feature,
 		Environment: s.Environment, Segment: idOrNull(s.FeatureSegment), EFVersion: c.versionOf(s)}
 	if s.Identity != 0 {
 		out.Identity = &stateIdentity{s.Identity, identityName(c, s)}

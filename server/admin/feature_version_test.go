@@ -81,6 +81,7 @@ func TestVersioningIsTurnedOnAndOff(t *testing.T) {
 		"uuid":%[2]q,"is_live":true,"published_by":null,"created_by":null,"description":null}]}`, at, first.UUID), h.get(list, 200).Raw)
 	states := h.get(environmentStates1, 200).object()["results"].([]any)
 	require.Equal(t, first.UUID.String(), states[0].(map[string]any)["environment_feature_version"])
+	require.Equal(t, float64(1), states[0].(map[string]any)["version"])
 
 	// New features and clones have a version from the start.
 	g := h.feature(`{"name":"g"}`)
@@ -133,6 +134,7 @@ func TestDraftIsServedOncePublished(t *testing.T) {
 	overridden, ok := fsm.FeatureStates.Get(h.node.FSM.State(), over.id())
 	require.True(t, ok)
 	require.Equal(t, fsm.StateSegment, overridden.Kind())
+	require.Nil(t, h.get(fmt.Sprintf("%s%d/", environmentStates1, id), 200).object()["version"])
 
 	// The version before keeps what it had.
 	first, _ = fsm.FeatureVersions.Get(h.node.FSM.State(), first.ID)
