@@ -131,6 +131,7 @@ func featureTools(m *mcp, p mcpPlace) int64 {
 
 	require.Empty(m, m.list("get_feature_evaluation_data", object{"project_pk": p.project, "id": feature, "environment_id": p.environment, "period": 30}))
 	require.Empty(m, m.list("get_feature_code_references", object{"project_pk": p.project, "feature_pk": feature}))
+	require.JSONEq(m, `{"results":[]}`, string(m.call("get_feature_external_resources", object{"project_pk": p.project, "feature_pk": feature}, 200).Body))
 	require.Empty(m, m.list("get_feature_health_events", object{"project_pk": p.project}))
 	counts := decode[map[string]int](m.tool, m.call("get_feature_lifecycle_counts", object{"environment_pk": p.environment}, 200))
 	require.Equal(m, map[string]int{"new": 1, "live": 0, "stale": 0, "permanent": 0, "needs_monitoring": 0, "to_remove": 0}, counts)

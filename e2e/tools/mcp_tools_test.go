@@ -28,6 +28,7 @@ var mcpTools = map[string]string{
 	"update_feature":                           "PUT /api/v1/projects/{project_pk}/features/{id}/",
 	"get_feature_evaluation_data":              "GET /api/v1/projects/{project_pk}/features/{id}/evaluation-data/",
 	"get_feature_code_references":              "GET /api/v1/projects/{project_pk}/features/{feature_pk}/code-references/",
+	"get_feature_external_resources":           "GET /api/v1/projects/{project_pk}/features/{feature_pk}/feature-external-resources/",
 	"get_feature_health_events":                "GET /api/v1/projects/{project_pk}/feature-health/events/",
 	"get_feature_lifecycle_counts":             "GET /api/v1/environments/{environment_pk}/feature-lifecycle-counts/",
 	"create_feature_multivariate_option":       "POST /api/v1/projects/{project_pk}/features/{feature_pk}/mv-options/",
@@ -51,7 +52,7 @@ var mcpTools = map[string]string{
 	"publish_environment_feature_version":      "POST /api/v1/environments/{environment_pk}/features/{feature_pk}/versions/{id}/publish/",
 }
 
-// mcpAbsent are the tools for what flagraft does not have: change requests, release pipelines, roles, experiments and links to other services.
+// mcpAbsent are the tools for what flagraft does not have: change requests, release pipelines, roles and experiments.
 var mcpAbsent = map[string]string{
 	"create_environment_feature_change_request": "POST /api/v1/environments/{environment_api_key}/create-change-request/",
 	"list_environment_change_requests":          "GET /api/v1/environments/{environment_api_key}/list-change-requests/",
@@ -60,7 +61,6 @@ var mcpAbsent = map[string]string{
 	"get_release_pipeline":                      "GET /api/v1/projects/{project_pk}/release-pipelines/{id}/",
 	"add_feature_to_release_pipeline":           "POST /api/v1/projects/{project_pk}/release-pipelines/{id}/add-feature/",
 	"list_organization_roles":                   "GET /api/v1/organisations/{organisation_pk}/roles/",
-	"get_feature_external_resources":            "GET /api/v1/projects/{project_pk}/features/{feature_pk}/feature-external-resources/",
 	"list_metrics":                              "GET /api/v1/environments/{environment_api_key}/experiment-metrics/",
 	"create_metric":                             "POST /api/v1/environments/{environment_api_key}/experiment-metrics/",
 	"get_metric":                                "GET /api/v1/environments/{environment_api_key}/experiment-metrics/{id}/",

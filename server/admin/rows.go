@@ -16,6 +16,7 @@ func Rows() []route.Row {
 		projectRows(), permissionRows(), myPermissionsRows(), permissionDetailRows(),
 		environmentRows(), environmentCloneRows(), environmentTraitRows(), environmentAPIKeyRows(), environmentMetricRows(), environmentVersioningRows(),
 		environmentOnboardingRows(),
+		integrationRows(),
 		auditRows(), webhookRows(), webhookTestRows(), webhookDeliveryRows(),
 		tagRows(),
 		metadataFieldRows(), metadataModelFieldRows(),
