@@ -21,7 +21,7 @@ func (n *Node) localRows() []route.Row {
 		row("/health/readiness/", "health_readiness", route.Func(n.health)),
 		row("/health/liveness/", "health_liveness", route.Func(liveness)),
 		row("/version/", "version", route.Func(n.version)),
-		row("/config/project-overrides", "project_overrides", route.Func(projectOverrides)),
+		row("/config/project-overrides", "project_overrides", route.Func(n.projectOverrides)),
 		row("/robots.txt", "robots", route.Func(robots)),
 	}
 }
@@ -84,9 +84,9 @@ func (n *Node) version(*route.Call, struct{}) (versionInfo, error) {
 }
 
 // projectOverrides is the script from which the Flagsmith front end takes its settings.
-func projectOverrides(c *route.Call, _ struct{}) (route.Blob, error) {
+func (n *Node) projectOverrides(c *route.Call, _ struct{}) (route.Blob, error) {
 	script := append([]byte("window.projectOverrides = "), route.AppendJSON(nil, map[string]any{
-		"api": c.URL("/api/v1/"), "preventSignup": false, "flagsmithRealtime": nil, "useSecureCookies": false,
+		"api": c.URL("/api/v1/"), "preventSignup": n.settings.PreventSignup, "flagsmithRealtime": nil, "useSecureCookies": false,
 	})...)
 	return route.Blob{ContentType: "application/javascript", Data: append(script, ';', '\n')}, nil
 }

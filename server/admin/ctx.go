@@ -100,7 +100,7 @@ type Options struct {
 	UsagePerMinute int
 	// AdminPerMinute is the limit of requests per account or organisation key; 0: none.
 	AdminPerMinute int
-	// E2EToken unlocks /api/v1/e2etests/teardown/; empty: off.
+	// E2EToken in X-E2E-Test-Auth-Token lifts the limits of requests; empty: off.
 	E2EToken string
 
 	// The most that one project or environment may hold; 0: any number.

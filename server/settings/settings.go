@@ -53,7 +53,7 @@ type Settings struct {
 	DocumentPages      string   `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
 	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
 	TrustedProxies     []string `flag:"trusted-proxies" usage:"addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"`
-	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"unlocks /api/v1/e2etests/teardown/"`
+	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"requests with it in X-E2E-Test-Auth-Token are not throttled"`
 	FrontendURL        string   `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects; default: public-url"`
 	PublicURL          string   `flag:"public-url" usage:"address of the API as people reach it, for links to it; default: the advertised or listen address"`
 	SMTPAddr           string   `flag:"smtp-addr" usage:"host:port of the server that sends mails; without it each mail becomes a file in mail/ of the leader's data directory"`
