@@ -196,10 +196,10 @@ func (l *load) read(n *nodes.Node, living func(*nodes.Node) bool) {
 	}
 }
 
-// check reads everything acknowledged from the node.
-func (l *load) check(t *testing.T, ctx context.Context, n *nodes.Node) {
+// featuresOn are the names of the features that a node serves.
+func featuresOn(t *testing.T, ctx context.Context, n *nodes.Node, key string) map[string]bool {
 	t.Helper()
-	a, err := n.Client().With("X-Environment-Key", l.p.EnvironmentKey).Must(ctx, "GET", "/api/v1/flags/", nil, 200)
+	a, err := n.Client().With("X-Environment-Key", key).Must(ctx, "GET", "/api/v1/flags/", nil, 200)
 	require.NoError(t, err)
 	var flags []struct{ Feature struct{ Name string } }
 	require.NoError(t, json.Unmarshal(a.Body, &flags))
@@ -207,6 +207,13 @@ func (l *load) check(t *testing.T, ctx context.Context, n *nodes.Node) {
 	for _, f := range flags {
 		have[f.Feature.Name] = true
 	}
+	return have
+}
+
+// check reads everything acknowledged from the node.
+func (l *load) check(t *testing.T, ctx context.Context, n *nodes.Node) {
+	t.Helper()
+	have := featuresOn(t, ctx, n, l.p.EnvironmentKey)
 	for _, name := range l.features {
 		require.True(t, have[name], "acknowledged feature %s is missing on %s", name, n.API)
 	}

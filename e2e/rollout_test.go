@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -140,14 +139,7 @@ func TestRollout(t *testing.T) {
 // present demands every acknowledged feature on every node.
 func (l *rollout) present(t *testing.T, ctx context.Context, c *nodes.Cluster) {
 	for _, n := range c.Nodes {
-		a, err := n.Client().With("X-Environment-Key", l.p.EnvironmentKey).Must(ctx, "GET", "/api/v1/flags/", nil, 200)
-		require.NoError(t, err)
-		var flags []struct{ Feature struct{ Name string } }
-		require.NoError(t, json.Unmarshal(a.Body, &flags))
-		have := map[string]bool{}
-		for _, f := range flags {
-			have[f.Feature.Name] = true
-		}
+		have := featuresOn(t, ctx, n, l.p.EnvironmentKey)
 		for _, name := range l.names {
 			require.True(t, have[name], "%s is missing on %s", name, n.API)
 		}

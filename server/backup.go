@@ -43,6 +43,18 @@ func (n *Node) backupRows() []route.Row {
 	return slices.Concat(backup, n.restoreRows(), n.exportRows(), n.importRows())
 }
 
+// beginBackup takes one of the node's few places for backups and exports, or
+// answers that there is none. Who is done takes <-n.backups.
+func (n *Node) beginBackup(ctx *fasthttp.RequestCtx) bool {
+	select {
+	case n.backups <- struct{}{}:
+		return true
+	default:
+		writeError(ctx, route.Unavailable("This node is taking other backups already.", 30))
+		return false
+	}
+}
+
 // serveBackup streams a backup.
 func (n *Node) serveBackup(ctx *fasthttp.RequestCtx, m *route.Match) {
 	req := n.server.detach(ctx)
@@ -51,10 +63,7 @@ func (n *Node) serveBackup(ctx *fasthttp.RequestCtx, m *route.Match) {
 		writeError(ctx, err)
 		return
 	}
-	select {
-	case n.backups <- struct{}{}:
-	default:
-		writeError(ctx, route.Unavailable("This node is taking other backups already.", 30))
+	if !n.beginBackup(ctx) {
 		return
 	}
 	state := n.fsm.State()

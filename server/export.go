@@ -39,10 +39,7 @@ func (n *Node) serveExport(ctx *fasthttp.RequestCtx, m *route.Match) {
 		writeError(ctx, err)
 		return
 	}
-	select {
-	case n.backups <- struct{}{}:
-	default:
-		writeError(ctx, route.Unavailable("This node is taking other backups already.", 30))
+	if !n.beginBackup(ctx) {
 		return
 	}
 	if ctx.IsHead() {
