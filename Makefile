@@ -12,10 +12,10 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race bench e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race bench bench-compare e2e faults fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/flagraft
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/flagraft
@@ -57,6 +57,10 @@ race:
 
 bench: build ## flagraft beside a bare handler, in one run
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)
+
+bench-compare: build ## flagraft beside other servers and engines, in one run; installs them first (20 minutes; needs cargo, npm, python3)
+	./bench/compare/install.sh $(TOOLS)/peers
+	go run ./bench/cmd/flagraft-bench -binary $(BIN) -peers $(TOOLS)/peers -report docs/performance-peers.md $(BENCH)
 
 e2e: build $(TOOLS)/e2e/versitygw ## official clients and faults against real nodes
 	./e2e/run.sh $(BIN)

@@ -41,10 +41,15 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
-	for _, part := range []struct {
+	type part struct {
 		name string
 		run  func(context.Context, string) error
-	}{{"one", b.oneNode}, {"three", b.threeNodes}, {"large", b.large}} {
+	}
+	parts := []part{{"one", b.oneNode}, {"three", b.threeNodes}, {"large", b.large}}
+	if c.Peers != "" {
+		parts = []part{{"peers", b.peers}}
+	}
+	for _, part := range parts {
 		sub := filepath.Join(dir, part.name)
 		if err := os.Mkdir(sub, 0o755); err != nil {
 			return nil, err

@@ -5,4 +5,8 @@
 // Reading is measured on one node against a bare handler that writes the same bytes;
 // writing on three nodes with their logs on the disk that is named, beside the mean
 // time of an fsync in that run.
+//
+// With Config.Peers it measures other flag servers and engines in turn with ours
+// instead, on equivalents of the same flags (package compare), and says what is equal
+// and what is not.
 package bench

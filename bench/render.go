@@ -9,11 +9,12 @@ import (
 // Text writes the report for a terminal.
 func (r *Report) Text(out io.Writer) error {
 	w := &bytes.Buffer{}
-	fmt.Fprintf(w, "\n%s, flagraft %s, %s, %d cores %s, load %.1f to %.1f\n%s\n", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor,
+	fmt.Fprintf(w, "\n%s: %s, flagraft %s, %s, %d cores %s, load %.1f to %.1f\n%s\n", r.heading(), r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor,
 		r.LoadBefore, r.LoadAfter, r.Profile)
 	for _, t := range r.tables() {
 		t.text(w)
 	}
+	r.fairness(w)
 	if r.Acknowledged > 0 {
 		fmt.Fprintf(w, "\nAll three nodes hold the %s new identities that were acknowledged.\n", count(float64(r.Acknowledged)))
 	}
@@ -27,7 +28,7 @@ func (r *Report) Text(out io.Writer) error {
 // Markdown writes the report as a page of the documentation.
 func (r *Report) Markdown(out io.Writer) error {
 	w := &bytes.Buffer{}
-	fmt.Fprintf(w, `# Performance
+	fmt.Fprintf(w, `# %s
 
 Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 
@@ -37,13 +38,14 @@ Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 - Load average: %.1f before, %.1f after
 - Data: %s; new identities have %d traits
 - Each figure: median of %d runs of %g s, sides and loads in turn
-`, "`"+r.Command+"`", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor, r.LoadBefore, r.LoadAfter, r.Profile, r.Profile.NewTraits, r.Runs, r.Seconds)
+`, r.heading(), "`"+r.Command+"`", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor, r.LoadBefore, r.LoadAfter, r.Profile, r.Profile.NewTraits, r.Runs, r.Seconds)
 	if r.Quick {
 		fmt.Fprintln(w, "- **The quick form: runs are too short to settle anything**")
 	}
 	for _, t := range r.tables() {
 		t.markdown(w)
 	}
+	r.fairness(w)
 	if r.Acknowledged > 0 {
 		fmt.Fprintf(w, "\nAfter the writes all three nodes held the %s new identities that were acknowledged, and no other.\n", count(float64(r.Acknowledged)))
 	}

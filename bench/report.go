@@ -31,7 +31,11 @@ type Report struct {
 
 	Scenarios []*Scenario `json:"scenarios"`
 	Timings   []*Timing   `json:"timings"` // of the large project
-	Targets   []Target    `json:"targets"`
+
+	Edge    string         `json:"edge,omitempty"` // the version of Unleash Edge
+	Engines []*EngineScore `json:"engines,omitempty"`
+
+	Targets []Target `json:"targets"`
 }
 
 func newReport(c Config) *Report {

@@ -71,6 +71,24 @@ func TestTargets(t *testing.T) {
 	require.Contains(t, r.Targets[3].Found, "12000 (12000–12000) with 512 connections", "the best of the scenario counts")
 }
 
+// Ratios beside a peer say how many times better flagraft is, turn by turn.
+func TestPeers(t *testing.T) {
+	r := &Report{Edge: "19.15.1", Engines: []*EngineScore{{"flagraft", []float64{900, 1000}}, {"Other 1.0", []float64{90, 10}}}}
+	r.add(&Scenario{Name: namePeerFlags, Title: "GET", Flagraft: []Sample{{PerSecond: 60, CPU: 10}}, Peer: []Sample{{PerSecond: 12, CPU: 41}}, Bytes: 14_000, PeerBytes: 7000})
+	r.add(&Scenario{Name: namePeerTargeting, Title: "POST", Flagraft: []Sample{{PerSecond: 60, CPU: 10}}, Peer: []Sample{{PerSecond: 2, CPU: 199}}})
+	r.finish()
+	require.Len(t, r.Targets, 2)
+	require.Equal(t, Target{"plain flags, on or off: Unleash Edge takes at least 4 times the CPU time", "4.10 (4.10–4.10); flagraft's throughput is 5.00 (5.00–5.00) times as high", true}, r.Targets[0])
+	require.False(t, r.Targets[1].Met)
+	var text, page bytes.Buffer
+	require.NoError(t, r.Text(&text))
+	require.NoError(t, r.Markdown(&page))
+	for _, want := range []string{"Performance beside others", "19.15.1", "55.00 (10.00–100.00)", "14,000", "stores identities", "each time"} {
+		require.Contains(t, text.String(), want)
+		require.Contains(t, page.String(), want)
+	}
+}
+
 func TestForms(t *testing.T) {
 	r := example()
 	var text, page, data bytes.Buffer

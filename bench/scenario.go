@@ -20,6 +20,10 @@ type Scenario struct {
 
 	Flagraft []Sample `json:"flagraft"`
 	Floor    []Sample `json:"floor,omitempty"`
+
+	Peer      []Sample `json:"peer,omitempty"`       // Unleash Edge
+	Bytes     int      `json:"bytes,omitempty"`      // of flagraft's body
+	PeerBytes int      `json:"peer_bytes,omitempty"` // of the peer's
 }
 
 // turn is one side's part in a scenario.

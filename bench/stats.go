@@ -40,11 +40,13 @@ func spreadOf(samples []Sample, f figure) Spread {
 func medianOf(samples []Sample, f figure) float64 { return spreadOf(samples, f).Median }
 
 // ratios compares the samples of each turn, which were taken right after each other.
-func (s *Scenario) ratios(f figure) Spread {
+func (s *Scenario) ratios(f figure) Spread { return ratios(s.Flagraft, s.Floor, f) }
+
+func ratios(some, others []Sample, f figure) Spread {
 	var values []float64
-	for i := range min(len(s.Flagraft), len(s.Floor)) {
-		if floor := f(&s.Floor[i]); floor > 0 {
-			values = append(values, f(&s.Flagraft[i])/floor)
+	for i := range min(len(some), len(others)) {
+		if other := f(&others[i]); other > 0 {
+			values = append(values, f(&some[i])/other)
 		}
 	}
 	return spread(values)

@@ -7,7 +7,7 @@ import (
 
 // tables are all tables of a report; those without rows are left out.
 func (r *Report) tables() (out []*table) {
-	for _, t := range []*table{r.targetTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()} {
+	for _, t := range []*table{r.targetTable(), r.edgeTable(), r.engineTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()} {
 		if len(t.rows) > 0 {
 			out = append(out, t)
 		}
@@ -113,7 +113,7 @@ func (r *Report) conditionTable() *table {
 		for _, side := range []struct {
 			name    string
 			samples []Sample
-		}{{"flagraft", s.Flagraft}, {"floor", s.Floor}} {
+		}{{"flagraft", s.Flagraft}, {"floor", s.Floor}, {"edge", s.Peer}} {
 			if len(side.samples) == 0 {
 				continue
 			}

@@ -15,6 +15,8 @@ const (
 	maxFlagsAllocs  = 0.05 // objects per request, the process's own housekeeping included
 	minIdentities   = 0.8  // of the floor's throughput
 	minNew, minBulk = 10_000, 20_000
+	minPlain        = 4  // times Unleash Edge, in CPU time per request
+	minTargeting    = 20 // the same where conditions are many
 )
 
 func targets(r *Report) (out []Target) {
@@ -43,6 +45,16 @@ func targets(r *Report) (out []Target) {
 	}
 	best(nameNew, "new identities, three nodes, one a request", minNew)
 	best(nameBulk, "new identities, three nodes, 100 a request", minBulk)
+	edge := func(name, what string, want float64) {
+		for _, s := range r.find(name) {
+			c, t := ratios(s.Peer, s.Flagraft, cpu), ratios(s.Flagraft, s.Peer, perSecond)
+			out = append(out, Target{fmt.Sprintf("%s: Unleash Edge takes at least %.0f times the CPU time", what, want),
+				fmt.Sprintf("%s; flagraft's throughput is %s times as high", ratioText(c), ratioText(t)), c.Median >= want})
+		}
+	}
+	edge(namePeerFlags, "plain flags, on or off", minPlain)
+	edge(namePeerValues, "plain flags with values", minPlain)
+	edge(namePeerTargeting, "targeting", minTargeting)
 	for _, t := range r.Timings {
 		p := t.percentile(0.99)
 		out = append(out, Target{fmt.Sprintf("large project, %s: p99 at most %.0f ms", t.What, t.Bound), fix(p, 1) + " ms", p <= t.Bound})

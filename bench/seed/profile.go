@@ -33,8 +33,20 @@ func (p Profile) String() string {
 		p.Features, p.Segments, p.Overrides, p.Conditions, p.Identities, p.Traits)
 }
 
-// classes is the number of kinds of identities: one for each segment and one in none.
-func (p Profile) classes() int { return p.Segments + 1 }
+// Kinds is the number of kinds of identities: one for each segment and one in none.
+// The first identities are of different kinds.
+func (p Profile) Kinds() int { return p.Segments + 1 }
+
+// Trait is a trait of an identity.
+type Trait struct{ Key, Value string }
+
+// LoadedTraits are the traits of a loaded identity.
+func (p Profile) LoadedTraits(n int) (traits []Trait) {
+	for i := range p.Traits {
+		traits = append(traits, Trait{traitKey(i), traitValue(n%p.Kinds(), i)})
+	}
+	return traits
+}
 
 // traitKey and traitValue have a fixed length, so that all answers about one kind of
 // identity have one length.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	"github.com/flagraft/flagraft/bench/load"
 )
@@ -38,13 +39,20 @@ type identity struct {
 
 func (r Requests) identity(prefix string, traits int, extra string) identity {
 	d := identity{open: `{"identifier":"` + prefix}
-	for class := range r.profile.classes() {
+	for class := range r.profile.Kinds() {
 		d.tails = append(d.tails, `","traits":`+traitList(class, traits, extra)+`}`)
 	}
-	length := len(d.open) + identifierDigits + len(d.tails[0])
-	d.head = r.head("POST", "/api/v1/identities/") + "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n"
+	d.finish(r.head("POST", "/api/v1/identities/"))
 	return d
 }
+
+// finish gives it its head.
+func (d *identity) finish(head string) {
+	d.head = head + "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(d.length()) + "\r\n\r\n"
+}
+
+// length is that of a body.
+func (d *identity) length() int { return len(d.open) + identifierDigits + len(d.tails[0]) }
 
 func (d *identity) append(dst []byte, n int) []byte {
 	dst = append(append(dst, d.head...), d.open...)
@@ -64,9 +72,26 @@ func traitList(class, traits int, extra string) string {
 	return list + extra + "]"
 }
 
+// Identity posts one loaded identity with the traits it has.
+func (r Requests) Identity(n int) []byte {
+	d := r.identity(loaded, r.profile.Traits, "")
+	return d.append(nil, n)
+}
+
 // Unchanged posts random loaded identities with the traits they have.
 func (r Requests) Unchanged(seed uint64) load.Source {
 	d := r.identity(loaded, r.profile.Traits, "")
+	random := rand.New(rand.NewPCG(seed, 1)) // any will do
+	return func(dst []byte) []byte { return d.append(dst, random.IntN(r.profile.Identities)) }
+}
+
+// Transient posts the same identities as Unchanged, to be evaluated and not stored.
+func (r Requests) Transient(seed uint64) load.Source {
+	d := r.identity(loaded, r.profile.Traits, "")
+	for kind, tail := range d.tails {
+		d.tails[kind] = strings.TrimSuffix(tail, "}") + `,"transient":true}`
+	}
+	d.finish(r.head("POST", "/api/v1/identities/"))
 	random := rand.New(rand.NewPCG(seed, 1)) // any will do
 	return func(dst []byte) []byte { return d.append(dst, random.IntN(r.profile.Identities)) }
 }
@@ -109,7 +134,7 @@ func (r Requests) Loads() int { return (r.profile.Identities + BulkSize - 1) / B
 func (r Requests) bulk(prefix string, traits int) load.Source {
 	d := r.identity(prefix, traits, "")
 	const open, end = `{"data":[`, "]}"
-	item := len(d.open) + identifierDigits + len(d.tails[0])
+	item := d.length()
 	head := r.head("POST", "/api/v1/bulk-identities/") + "Content-Type: application/json\r\nContent-Length: " +
 		strconv.Itoa(len(open)+BulkSize*item+BulkSize-1+len(end)) + "\r\n\r\n" + open
 	n := 0

@@ -80,11 +80,55 @@ func TestLoadedIdentitiesAreTheUnchangedOnes(t *testing.T) {
 	}
 	require.Len(t, have, 300)
 	require.Equal(t, "segment_02_value_01", have["user-000000006"].Traits[1].Value)
-	unchanged := r.Unchanged(7)
+	unchanged, transient := r.Unchanged(7), r.Transient(7)
 	for range 100 {
 		var d item
 		read(t, unchanged, &d)
 		require.Equal(t, have[d.Identifier], d)
+		var e struct {
+			item
+			Transient bool
+		}
+		read(t, transient, &e)
+		require.Equal(t, d, e.item)
+		require.True(t, e.Transient)
+	}
+}
+
+// Unleash Edge is asked for the same identities with the same traits.
+func TestUnleashRequests(t *testing.T) {
+	p := Profile{Segments: 3, Conditions: 2, Traits: 4, Identities: 1000}
+	u, r := p.Unleash("token"), p.Requests("key")
+	parse := func(raw []byte, body any) *http.Request {
+		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
+		require.NoError(t, err)
+		if body != nil {
+			require.NoError(t, json.NewDecoder(req.Body).Decode(body))
+		}
+		return req
+	}
+	get := parse(u.Flags()(nil), nil)
+	require.Equal(t, "/api/frontend/all", get.URL.Path)
+	require.Equal(t, "token", get.Header.Get("Authorization"))
+	ours, theirs := r.Unchanged(3), u.Identities(3)
+	for i := range 50 {
+		var a item
+		var b struct {
+			UserID     string
+			Properties map[string]string
+		}
+		parse(ours(nil), &a)
+		raw := theirs(nil)
+		require.Equal(t, len(raw), bytes.Index(raw, []byte("\r\n\r\n"))+4+int(parse(raw, &b).ContentLength))
+		require.Equal(t, a.Identifier, b.UserID)
+		require.Len(t, b.Properties, len(a.Traits))
+		for _, trait := range a.Traits {
+			require.Equal(t, trait.Value, b.Properties[trait.Key])
+		}
+		parse(r.Identity(i), &a)
+		parse(u.Identity(i), &b)
+		require.Equal(t, Loaded(i), a.Identifier)
+		require.Equal(t, a.Identifier, b.UserID)
 	}
 }
 

@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.StringVar(&c.Binary, "binary", "bin/flagraft", "the flagraft to measure")
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
 	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk, large-project")
+	set.StringVar(&c.Peers, "peers", "", "measure beside the other servers and engines in this directory (bench/compare/install.sh), and nothing else: peer-flags, peer-flags-values, peer-targeting, peer-transient, peer-engines")
 	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
 	set.BoolVar(&c.AtLeader, "at-leader", false, "new identities are posted to the leader only, instead of all nodes in turn")
 	quick := set.Bool("quick", false, "the form of one minute")
@@ -66,6 +67,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if c.Binary, err = filepath.Abs(c.Binary); err != nil {
 		return err
 	}
+	if c.Peers != "" {
+		if c.Peers, err = filepath.Abs(c.Peers); err != nil {
+			return err
+		}
+	}
 	report, err := bench.Run(ctx, c)
 	if err != nil {
 		if report != nil { // what was measured before
@@ -80,7 +86,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 func keep(set *flag.FlagSet, short, c *bench.Config) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	short.Binary, short.Dir, short.Only, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Profiles, c.AtLeader
+	short.Binary, short.Dir, short.Only, short.Peers, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Peers, c.Profiles, c.AtLeader
 	if given["runs"] {
 		short.Runs = c.Runs
 	}
