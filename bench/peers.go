@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/flagraft/flagraft/bench/compare"
 	"github.com/flagraft/flagraft/bench/floor"
@@ -67,8 +66,7 @@ type edgeLoad struct {
 }
 
 func (b *bench) besideEdge(ctx context.Context, dir string, c *nodes.Cluster, p *nodes.Project, d *compare.Document) error {
-	binary := filepath.Join(b.Peers, "edge/bin/unleash-edge")
-	version, err := compare.EdgeVersion(binary)
+	version, err := compare.EdgeVersion(b.Peers)
 	if err != nil {
 		return err
 	}
@@ -95,7 +93,7 @@ func (b *bench) besideEdge(ctx context.Context, dir string, c *nodes.Cluster, p 
 		{namePeerTransient, "POST /identities/, transient, beside POST /api/frontend", d, true, transient, identities, one, b.Profile.Kinds()},
 	} {
 		if b.wants(l.name) {
-			if err := b.besideEdgeWith(ctx, dir, binary, &l, &node, floor); err != nil {
+			if err := b.besideEdgeWith(ctx, dir, &l, &node, floor); err != nil {
 				return fmt.Errorf("%s: %w", l.name, err)
 			}
 		}
@@ -103,12 +101,12 @@ func (b *bench) besideEdge(ctx context.Context, dir string, c *nodes.Cluster, p 
 	return nil
 }
 
-func (b *bench) besideEdgeWith(ctx context.Context, dir, binary string, l *edgeLoad, node, floor *side) error {
+func (b *bench) besideEdgeWith(ctx context.Context, dir string, l *edgeLoad, node, floor *side) error {
 	bootstrap, err := l.document.Unleash(l.values)
 	if err != nil {
 		return err
 	}
-	e, err := compare.StartEdge(ctx, binary, dir, l.name, bootstrap, edgeToken)
+	e, err := compare.StartEdge(ctx, b.Peers, dir, l.name, bootstrap, edgeToken)
 	if err != nil {
 		return err
 	}

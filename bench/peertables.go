@@ -58,20 +58,20 @@ func turnRatios(some, others []float64) Spread {
 }
 
 // fairness says what is equal and what is not.
-func (r *Report) fairness(w *bytes.Buffer) {
+func (r *Report) fairness(w *bytes.Buffer, heading string) {
 	list := func(title string, items []string) {
-		fmt.Fprintf(w, "\n%s\n\n", title)
+		fmt.Fprintf(w, "\n%s%s\n\n", heading, title)
 		for _, item := range items {
 			fmt.Fprintf(w, "- %s\n", item)
 		}
 	}
 	if r.Edge != "" {
-		list("What is equal beside Unleash Edge:", edgeEqual)
-		list("What is not:", edgeUnequal)
+		list("What is equal beside Unleash Edge", edgeEqual)
+		list("What is not equal beside Unleash Edge", edgeUnequal)
 	}
 	if len(r.Engines) > 0 {
-		list("What is equal beside other engines:", engineEqual)
-		list("What is not:", engineUnequal)
+		list("What is equal beside other engines", engineEqual)
+		list("What is not equal beside other engines", engineUnequal)
 	}
 }
 

@@ -14,7 +14,7 @@ func (r *Report) Text(out io.Writer) error {
 	for _, t := range r.tables() {
 		t.text(w)
 	}
-	r.fairness(w)
+	r.fairness(w, "")
 	if r.Acknowledged > 0 {
 		fmt.Fprintf(w, "\nAll three nodes hold the %s new identities that were acknowledged.\n", count(float64(r.Acknowledged)))
 	}
@@ -45,7 +45,7 @@ Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 	for _, t := range r.tables() {
 		t.markdown(w)
 	}
-	r.fairness(w)
+	r.fairness(w, "## ")
 	if r.Acknowledged > 0 {
 		fmt.Fprintf(w, "\nAfter the writes all three nodes held the %s new identities that were acknowledged, and no other.\n", count(float64(r.Acknowledged)))
 	}

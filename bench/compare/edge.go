@@ -23,9 +23,9 @@ type Edge struct {
 	done chan struct{} // closed when the process has ended
 }
 
-// StartEdge starts a process that serves b, with a worker for each core. Its output
-// goes to a file in dir.
-func StartEdge(ctx context.Context, binary, dir, name string, b *Bootstrap, token string) (*Edge, error) {
+// StartEdge starts what install.sh put into a directory, to serve b with a worker for
+// each core. Its output goes to a file in dir.
+func StartEdge(ctx context.Context, peers, dir, name string, b *Bootstrap, token string) (*Edge, error) {
 	data, err := json.Marshal(b)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func StartEdge(ctx context.Context, binary, dir, name string, b *Bootstrap, toke
 	}
 	defer func() { _ = out.Close() }() // the process has its own descriptor
 	e := &Edge{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), done: make(chan struct{})}
-	e.cmd = exec.Command(binary, "--interface", "127.0.0.1", "--port", strconv.Itoa(port), "--workers", strconv.Itoa(runtime.NumCPU()),
+	e.cmd = exec.Command(filepath.Join(peers, "edge/bin/unleash-edge"), "--interface", "127.0.0.1", "--port", strconv.Itoa(port), "--workers", strconv.Itoa(runtime.NumCPU()),
 		"offline", "--bootstrap-file", file, "--tokens", token)
 	e.cmd.Stdout, e.cmd.Stderr = out, out
 	if err := e.cmd.Start(); err != nil {
@@ -106,14 +106,13 @@ func (e *Edge) Stop() {
 	<-e.done
 }
 
-// EdgeVersion is what the binary says of itself.
-func EdgeVersion(binary string) (string, error) {
-	out, err := exec.Command(binary, "--version").Output()
+// EdgeVersion is what install.sh put into a directory.
+func EdgeVersion(peers string) (string, error) {
+	version, err := os.ReadFile(filepath.Join(peers, "edge/version"))
 	if err != nil {
-		return "", fmt.Errorf("compare: %s: %w", binary, err)
+		return "", fmt.Errorf("compare: Unleash Edge is not installed: %w", err)
 	}
-	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
-	return version, nil
+	return strings.TrimSpace(string(version)), nil
 }
 
 func freePort() (int, error) {

@@ -12,7 +12,7 @@ python/bin/pip install -q --disable-pip-version-check "flagsmith-flag-engine==$e
 
 npm install --prefix node --no-package-lock --no-audit --no-fund --loglevel error "flagsmith-nodejs@$client"
 
-if [[ $(edge/bin/unleash-edge --version 2>/dev/null) != *" $edge" ]]; then
+if [[ $(cat edge/version 2>/dev/null) != "$edge" ]]; then
   # The build would fetch Swagger UI from elsewhere: it gets a zip of the same files from npm.
   rm -rf swagger && mkdir -p "swagger/swagger-ui-$swagger/dist"
   (cd swagger && npm pack --silent "swagger-ui-dist@$swagger")
@@ -20,5 +20,6 @@ if [[ $(edge/bin/unleash-edge --version 2>/dev/null) != *" $edge" ]]; then
   (cd swagger && python3 -m zipfile -c swagger-ui.zip "swagger-ui-$swagger")
   SWAGGER_UI_DOWNLOAD_URL=file://$PWD/swagger/swagger-ui.zip CARGO_TARGET_DIR=$PWD/target \
     cargo install --locked --root edge "unleash-edge@$edge"
+  echo "$edge" >edge/version # it cannot say so itself
   rm -rf target
 fi

@@ -31,13 +31,13 @@ type other struct {
 // Python starts the Python engine that install.sh put into a directory. Its files go
 // to dir.
 func Python(peers, dir string, c *Contexts) (Engine, error) {
-	return start("Python engine", dir, "engine.py", pythonProgram, c, filepath.Join(peers, "python/bin/python"))
+	return start("Python engine, flagsmith-flag-engine", dir, "engine.py", pythonProgram, c, filepath.Join(peers, "python/bin/python"))
 }
 
 // Node starts the Node engine that install.sh put into a directory. Its files go to
 // dir.
 func Node(peers, dir string, c *Contexts) (Engine, error) {
-	return start("Node engine", dir, "engine.mjs", nodeProgram, c, "node", filepath.Join(peers, "node/node_modules/flagsmith-nodejs"))
+	return start("Node engine, flagsmith-nodejs", dir, "engine.mjs", nodeProgram, c, "node", filepath.Join(peers, "node/node_modules/flagsmith-nodejs"))
 }
 
 func start(name, dir, file string, program []byte, c *Contexts, command string, args ...string) (Engine, error) {
