@@ -12,7 +12,7 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race bench bench-compare e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race bench bench-compare bench-report e2e faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: build ## flagraft beside a bare handler, in one run
 bench-compare: build ## flagraft beside other servers and engines, in one run; installs them first (20 minutes; needs cargo, npm, python3)
 	./bench/compare/install.sh $(TOOLS)/peers
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) -peers $(TOOLS)/peers -report docs/performance-peers.md $(BENCH)
+
+bench-report: build ## what requests cost as features, segments, identities and nodes grow, with plots
+	go run ./bench/cmd/flagraft-bench -binary $(BIN) -scale -report docs/performance-scale.md $(BENCH)
 
 e2e: build $(TOOLS)/e2e/versitygw ## official clients and faults against real nodes
 	./e2e/run.sh $(BIN)

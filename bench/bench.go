@@ -46,8 +46,11 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		run  func(context.Context, string) error
 	}
 	parts := []part{{"one", b.oneNode}, {"three", b.threeNodes}, {"large", b.large}}
-	if c.Peers != "" {
+	switch {
+	case c.Peers != "":
 		parts = []part{{"peers", b.peers}}
+	case c.Scale:
+		parts = []part{{"scale", b.scale}}
 	}
 	for _, part := range parts {
 		sub := filepath.Join(dir, part.name)

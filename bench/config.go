@@ -14,6 +14,7 @@ type Config struct {
 	Dir     string // logs of the nodes; on a real disk, or an fsync costs nothing
 	Profile seed.Profile
 	Large   seed.Large
+	Scale   bool   // measure what requests cost as sizes grow, and nothing else
 	Peers   string // where other servers and engines are installed: measure beside them, and nothing else; empty: do not
 
 	Runs     int           // of each side, in turn

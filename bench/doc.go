@@ -8,5 +8,6 @@
 //
 // With Config.Peers it measures other flag servers and engines in turn with ours
 // instead, on equivalents of the same flags (package compare), and says what is equal
-// and what is not.
+// and what is not. With Config.Scale it measures what a request costs as one size of
+// the profile after the other grows, and draws that.
 package bench

@@ -8,8 +8,11 @@ import (
 func (r *Report) besidePeers() bool { return r.Edge != "" || len(r.Engines) > 0 }
 
 func (r *Report) heading() string {
-	if r.besidePeers() {
+	switch {
+	case r.besidePeers():
 		return "Performance beside others"
+	case r.scales():
+		return "Performance as sizes grow"
 	}
 	return "Performance"
 }

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"strings"
 	"testing"
 	"time"
@@ -111,5 +112,34 @@ func TestForms(t *testing.T) {
 		} else {
 			require.Equal(t, columns, n, line)
 		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	r := &Report{Profile: seed.Default()}
+	for i, n := range []int{10, 1000} {
+		for _, line := range []string{lineFlags, lineUnchanged, lineTransient} {
+			r.add(&Scenario{Name: "features", Point: Point{"features", n, ""}.on(line), Flagraft: []Sample{{CPU: float64(10 + 90*i)}}, Floor: []Sample{{CPU: 9}}})
+		}
+	}
+	r.add(&Scenario{Name: "nodes", Point: Point{"nodes", 3, ""}.on(lineNew), Writes: true, Nodes: 3, Flagraft: []Sample{{PerSecond: 12_000, CPU: 77}}})
+	r.finish()
+	var page bytes.Buffer
+	require.NoError(t, r.Markdown(&page))
+	for _, want := range []string{"# Performance as sizes grow", "| 1,000 | 100.0 | 9.0 | 100.0 | 9.0 | 100.0 | 9.0 |", "(performance-features.svg)", "| 3 | 12000 | 77.0 |"} {
+		require.Contains(t, page.String(), want)
+	}
+	require.NotContains(t, page.String(), "As segments grow", "nothing was measured of it")
+	plots := r.Plots()
+	require.Len(t, plots, 1, "one point is no line")
+	picture := string(plots["performance-features.svg"])
+	require.NoError(t, xml.Unmarshal([]byte(picture), new(struct{ XMLName xml.Name })))
+	require.Contains(t, picture, `d="M60.0 310.0L700.0 40.0"`, "from 10 of 100 to 100 of 100")
+	require.Equal(t, 5, strings.Count(picture, `fill="none"`))
+}
+
+func TestNiceStep(t *testing.T) {
+	for v, want := range map[float64]float64{0: 1, 0.3: 0.5, 1: 1, 1.1: 2, 18: 20, 40: 50, 70: 100} {
+		require.InDelta(t, want, niceStep(v), 1e-9)
 	}
 }

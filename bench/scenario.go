@@ -21,6 +21,8 @@ type Scenario struct {
 	Flagraft []Sample `json:"flagraft"`
 	Floor    []Sample `json:"floor,omitempty"`
 
+	Point *Point `json:"point,omitempty"` // where sizes grow
+
 	Peer      []Sample `json:"peer,omitempty"`       // Unleash Edge
 	Bytes     int      `json:"bytes,omitempty"`      // of flagraft's body
 	PeerBytes int      `json:"peer_bytes,omitempty"` // of the peer's

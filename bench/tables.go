@@ -7,7 +7,11 @@ import (
 
 // tables are all tables of a report; those without rows are left out.
 func (r *Report) tables() (out []*table) {
-	for _, t := range []*table{r.targetTable(), r.edgeTable(), r.engineTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()} {
+	all := []*table{r.targetTable(), r.edgeTable(), r.engineTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()}
+	if r.scales() {
+		all = append(r.scaleTables(), r.conditionTable())
+	}
+	for _, t := range all {
 		if len(t.rows) > 0 {
 			out = append(out, t)
 		}

@@ -54,7 +54,7 @@ func (s *seeder) feature(ctx context.Context, i int) (int64, error) {
 func (s *seeder) segment(ctx context.Context, i int) (int64, error) {
 	conditions := make([]object, s.Conditions)
 	for c := range conditions {
-		conditions[c] = object{"operator": "EQUAL", "property": traitKey(c), "value": traitValue(i, c)}
+		conditions[c] = object{"operator": "EQUAL", "property": traitKey(c), "value": s.traitValue(i, c)}
 	}
 	return s.post(ctx, fmt.Sprintf("/api/v1/projects/%d/segments/", s.project.ID), object{
 		"name": fmt.Sprintf("segment_%02d", i), "project": s.project.ID,
@@ -65,7 +65,7 @@ func (s *seeder) segment(ctx context.Context, i int) (int64, error) {
 func (s *seeder) override(ctx context.Context, segment, feature int) (int64, error) {
 	return s.post(ctx, fmt.Sprintf("/api/v1/environments/%s/features/%d/create-segment-override/", s.project.EnvironmentKey, s.features[feature]), object{
 		"enabled": true, "feature_segment": object{"segment": s.segments[segment]},
-		"feature_state_value": object{"type": "unicode", "string_value": fmt.Sprintf("override_%02d", segment)},
+		"feature_state_value": object{"type": "unicode", "string_value": fmt.Sprintf("override_%0*d", s.digits(), segment)},
 	})
 }
 

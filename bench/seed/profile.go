@@ -43,7 +43,7 @@ type Trait struct{ Key, Value string }
 // LoadedTraits are the traits of a loaded identity.
 func (p Profile) LoadedTraits(n int) (traits []Trait) {
 	for i := range p.Traits {
-		traits = append(traits, Trait{traitKey(i), traitValue(n%p.Kinds(), i)})
+		traits = append(traits, Trait{traitKey(i), p.traitValue(n%p.Kinds(), i)})
 	}
 	return traits
 }
@@ -52,7 +52,12 @@ func (p Profile) LoadedTraits(n int) (traits []Trait) {
 // identity have one length.
 func traitKey(i int) string { return fmt.Sprintf("trait_%02d", i) }
 
-func traitValue(class, i int) string { return fmt.Sprintf("segment_%02d_value_%02d", class, i) }
+func (p Profile) traitValue(kind, i int) string {
+	return fmt.Sprintf("segment_%0*d_value_%02d", p.digits(), kind, i)
+}
+
+// digits is the length of a segment's number in texts.
+func (p Profile) digits() int { return max(2, len(strconv.Itoa(p.Segments))) }
 
 // identifierDigits is the length of the number in an identifier.
 const identifierDigits = 9

@@ -40,7 +40,7 @@ type identity struct {
 func (r Requests) identity(prefix string, traits int, extra string) identity {
 	d := identity{open: `{"identifier":"` + prefix}
 	for class := range r.profile.Kinds() {
-		d.tails = append(d.tails, `","traits":`+traitList(class, traits, extra)+`}`)
+		d.tails = append(d.tails, `","traits":`+r.profile.traitList(class, traits, extra)+`}`)
 	}
 	d.finish(r.head("POST", "/api/v1/identities/"))
 	return d
@@ -61,13 +61,13 @@ func (d *identity) append(dst []byte, n int) []byte {
 }
 
 // traitList is a JSON list of traits; extra is one more item.
-func traitList(class, traits int, extra string) string {
+func (p Profile) traitList(class, traits int, extra string) string {
 	list := "["
 	for i := range traits {
 		if i > 0 {
 			list += ","
 		}
-		list += `{"trait_key":"` + traitKey(i) + `","trait_value":"` + traitValue(class, i) + `"}`
+		list += `{"trait_key":"` + traitKey(i) + `","trait_value":"` + p.traitValue(class, i) + `"}`
 	}
 	return list + extra + "]"
 }

@@ -142,3 +142,15 @@ func TestMany(t *testing.T) {
 	require.ErrorIs(t, err, boom)
 	require.LessOrEqual(t, steps.Load(), int64(writers))
 }
+
+// With more segments than two digits can number, all bodies still have one length.
+func TestManySegments(t *testing.T) {
+	p := Profile{Segments: 500, Traits: 3, Identities: 10_000}
+	source := p.Requests("key").Unchanged(1)
+	for range 100 {
+		var d item
+		read(t, source, &d)
+		require.Len(t, d.Traits, 3)
+	}
+	require.Equal(t, "segment_007_value_01", p.LoadedTraits(7)[1].Value)
+}

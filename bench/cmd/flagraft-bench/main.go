@@ -37,6 +37,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
 	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk, large-project")
 	set.StringVar(&c.Peers, "peers", "", "measure beside the other servers and engines in this directory (bench/compare/install.sh), and nothing else: peer-flags, peer-flags-values, peer-targeting, peer-transient, peer-engines")
+	set.BoolVar(&c.Scale, "scale", false, "measure what requests cost as sizes grow, and nothing else: features, segments, conditions, overrides, identities, nodes; with plots beside -report")
 	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
 	set.BoolVar(&c.AtLeader, "at-leader", false, "new identities are posted to the leader only, instead of all nodes in turn")
 	quick := set.Bool("quick", false, "the form of one minute")
@@ -86,7 +87,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 func keep(set *flag.FlagSet, short, c *bench.Config) {
 	given := map[string]bool{}
 	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	short.Binary, short.Dir, short.Only, short.Peers, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Peers, c.Profiles, c.AtLeader
+	short.Binary, short.Dir, short.Only, short.Peers, short.Scale, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Peers, c.Scale, c.Profiles, c.AtLeader
 	if given["runs"] {
 		short.Runs = c.Runs
 	}
@@ -117,6 +118,11 @@ func write(r *bench.Report, form, page string, check bool, out io.Writer) error 
 		}
 		if err := errors.Join(r.Markdown(f), f.Close()); err != nil {
 			return err
+		}
+		for name, plot := range r.Plots() {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(page), name), plot, 0o644); err != nil {
+				return err
+			}
 		}
 	}
 	if missed := r.Missed(); check && len(missed) > 0 {
