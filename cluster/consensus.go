@@ -33,7 +33,8 @@ func (n *Node) startRaft() error {
 	started := make(chan struct{})
 	defer close(started)
 	n.wire = newSerialTransport(n.Removed, raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: n.mux.raft, MaxPool: 3, Timeout: wireTimeout, Logger: newRaftLogger(n.log),
+		// One idle connection a peer: each holds half a megabyte in buffers, over both ends.
+		Stream: n.mux.raft, MaxPool: 1, Timeout: wireTimeout, Logger: newRaftLogger(n.log),
 		ServerAddressProvider: namedAddresses{started, n.whereabouts},
 	}), wireTimeout)
 	wire := patientTransport{n.wire, func(peer raft.ServerID, term uint64) bool { <-started; return n.leadsPeer(peer, term) }}
