@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -142,7 +143,32 @@ func (c *Cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.Nodes[0].waitFounded(ctx)
+	if err := c.Nodes[0].waitFounded(ctx); err != nil {
+		return err
+	}
+	return c.waitLevel(ctx)
+}
+
+// waitLevel waits until every node has applied the highest format level that all of
+// them know: until then a new cluster refuses what needs it.
+func (c *Cluster) waitLevel(ctx context.Context) error {
+	for {
+		known, applied := uint8(math.MaxUint8), uint8(math.MaxUint8)
+		for _, n := range c.Nodes {
+			s, err := n.Status(ctx)
+			if err != nil {
+				applied = 0
+				break
+			}
+			known, applied = min(known, s.KnownFormatLevel), min(applied, s.FormatLevel)
+		}
+		if applied >= known {
+			return nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return fmt.Errorf("format level %d of %d: %w", applied, known, err)
+		}
+	}
 }
 
 // waitFounded waits for the first superuser: a new leader makes it right after the

@@ -22,8 +22,11 @@ type Status struct {
 	StateHashIndex uint64 `json:"state_hash_index"`
 	SnapshotIndex  uint64 `json:"snapshot_index"`
 	Version        string `json:"version"`
-	FormatLevel    uint8  `json:"format_level"` // 0: of before there were levels
-	Storage        struct {
+	// FormatLevel is the cluster's, KnownFormatLevel the node's own; both are 0 in a
+	// version of before there were levels.
+	FormatLevel      uint8 `json:"format_level"`
+	KnownFormatLevel uint8 `json:"known_format_level"`
+	Storage          struct {
 		Stores     uint64 `json:"stores"`
 		Entries    uint64 `json:"entries"`
 		StoreNanos uint64 `json:"store_nanos"`
