@@ -12,7 +12,7 @@ import (
 
 // Encoder writes values of one type as Flagsmith writes JSON: compact, members in struct order, non-ASCII escaped, floats as Python
 // prints them (2.0), times in microseconds with a Z, nil slices as [] and nil maps as {}. Tags are those of encoding/json (name,
-// omitempty, "-", embedded structs). A type may write itself with AppendJSON([]byte) []byte.
+// omitempty, omitzero, "-", embedded structs). A type may write itself with AppendJSON([]byte) []byte.
 type Encoder struct {
 	encode encodeFunc
 }
@@ -242,20 +242,20 @@ func (c *encoderCompiler) pointer(t reflect.Type) encodeFunc {
 
 // member is one member of an encoded struct.
 type member struct {
-	prefix    string // `"name":`
-	index     []int
-	omitempty bool
-	encode    encodeFunc
+	prefix string // `"name":`
+	index  []int
+	omit   func(reflect.Value) bool
+	encode encodeFunc
 }
 
 func (c *encoderCompiler) object(t reflect.Type) encodeFunc {
 	var members []member
 	for _, f := range jsonFields(t) {
 		members = append(members, member{
-			prefix:    string(AppendString(nil, f.name)) + ":",
-			index:     f.field.Index,
-			omitempty: f.omitempty,
-			encode:    c.compile(f.field.Type),
+			prefix: string(AppendString(nil, f.name)) + ":",
+			index:  f.field.Index,
+			omit:   f.omit,
+			encode: c.compile(f.field.Type),
 		})
 	}
 	return func(dst []byte, v reflect.Value) []byte {
@@ -264,7 +264,7 @@ func (c *encoderCompiler) object(t reflect.Type) encodeFunc {
 		for i := range members {
 			m := &members[i]
 			f, err := v.FieldByIndexErr(m.index)
-			if err != nil || m.omitempty && isEmpty(f) {
+			if err != nil || m.omit != nil && m.omit(f) {
 				continue
 			}
 			if !first {
@@ -289,9 +289,9 @@ func isEmpty(v reflect.Value) bool {
 
 // jsonField is a struct member with its JSON name.
 type jsonField struct {
-	name      string
-	omitempty bool
-	field     reflect.StructField
+	name  string
+	omit  func(reflect.Value) bool // nil: always written
+	field reflect.StructField
 }
 
 // jsonFields lists the JSON members of a struct in order, embedded structs in place.
@@ -306,7 +306,14 @@ func jsonFields(t reflect.Type) []jsonField {
 		if name == "" {
 			name = f.Name
 		}
-		out = append(out, jsonField{name, strings.Contains(opts, "omitempty"), f})
+		var omit func(reflect.Value) bool
+		switch opts {
+		case "omitempty":
+			omit = isEmpty
+		case "omitzero":
+			omit = reflect.Value.IsZero
+		}
+		out = append(out, jsonField{name, omit, f})
 	}
 	return out
 }

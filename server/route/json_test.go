@@ -90,6 +90,7 @@ func TestEncoder(t *testing.T) {
 		Opt   Optional[string] `json:"opt"`
 		Val   Scalar           `json:"val"`
 		Skip  string           `json:"skip,omitempty"`
+		Zero  [2]byte          `json:"zero,omitzero"`
 		Raw   json.RawMessage  `json:"raw"`
 		Self  []shape2         `json:"self"`
 		inner int              //nolint:unused // an unexported field is not written

@@ -3,6 +3,7 @@ package route
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -152,4 +153,14 @@ func TestOpenAPIRefusals(t *testing.T) {
 			require.Contains(t, string(asJSON), `"#/components/responses/`+name+`"`, "nothing names it")
 		}
 	}
+}
+
+// TestOutputRequired lists as required what is always written.
+func TestOutputRequired(t *testing.T) {
+	type shape struct {
+		Always string   `json:"always"`
+		Empty  string   `json:"empty,omitempty"`
+		Zero   [16]byte `json:"zero,omitzero"`
+	}
+	require.Contains(t, string(AppendJSON(nil, newTypeWriter().outputObject(reflect.TypeFor[shape]()))), `"required":["always"]`)
 }

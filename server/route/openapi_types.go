@@ -144,7 +144,7 @@ func (w *typeWriter) outputObject(t reflect.Type) omap {
 			schema = omap{{"type", types}}
 		}
 		props = props.with(f.name, schema)
-		if !f.omitempty {
+		if f.omit == nil {
 			required = append(required, f.name)
 		}
 	}
