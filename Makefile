@@ -12,7 +12,7 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race bench bench-compare bench-report e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report e2e faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,16 @@ generated: ## go.mod is tidy and generated documents are current
 
 race:
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
+
+console/node_modules/.installed: console/package.json
+	cd console && npm install --no-package-lock --no-audit --no-fund && touch node_modules/.installed
+
+console: console/node_modules/.installed ## build the web console into console/dist (needs npm)
+	cd console && npm run --silent build
+
+console-check: console/node_modules/.installed ## console/dist is what its sources build
+	cd console && npm run --silent check && npx vite build --outDir node_modules/.check --emptyOutDir --logLevel warn
+	diff -r console/dist console/node_modules/.check
 
 bench: build ## flagraft beside a bare handler, in one run
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)

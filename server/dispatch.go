@@ -97,9 +97,10 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 	s.metrics.took(m.Row, start)
 }
 
-// unmatched answers OPTIONS of a known path, wrong methods and unknown paths.
+// unmatched answers OPTIONS of a known path, wrong methods, the console and unknown paths.
 func (s *Server) unmatched(ctx *fasthttp.RequestCtx, m *route.Match) {
 	switch {
+	case m.Allow == "" && s.console != nil && s.console.Serve(ctx):
 	case m.Allow == "":
 		unknownPath(ctx)
 	case ctx.IsOptions():

@@ -18,6 +18,7 @@ import (
 	"github.com/flagraft/flagraft/cluster/actor"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/console"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -40,6 +41,7 @@ type Server struct {
 	common   *commonHeaders
 	metrics  *requestMetrics
 	proxies  proxies
+	console  *console.Console // nil: there is none
 
 	fsm   *fsm.FSM
 	views *fsm.Views

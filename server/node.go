@@ -13,8 +13,10 @@ import (
 
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/cluster/actor"
+	files "github.com/flagraft/flagraft/console"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/console"
 	"github.com/flagraft/flagraft/server/credential"
 	"github.com/flagraft/flagraft/server/mail"
 	"github.com/flagraft/flagraft/server/ofrep"
@@ -166,7 +168,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.nodeRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -179,6 +181,9 @@ func (n *Node) assemble() error {
 	}
 	n.server = newServer(n.settings, n.log, table, n.cluster.ID())
 	n.server.proxies = trusted
+	if n.server.console, err = n.newConsole(table); err != nil {
+		return err
+	}
 	n.server.fsm, n.server.views, n.server.leader = n.fsm, n.views, n.cluster
 	n.server.openStreams = n.streams.Open
 	n.identities.Bound(n.server.budget.identities)
@@ -188,6 +193,18 @@ func (n *Node) assemble() error {
 	n.server.api, n.server.atLevel = n.api, n.atLevel
 	n.management.observe(n)
 	return nil
+}
+
+// newConsole makes the console, or nil when the settings want none.
+func (n *Node) newConsole(t *route.Table) (*console.Console, error) {
+	if !n.settings.Console {
+		return nil, nil
+	}
+	var paths []string
+	for _, r := range t.Rows() {
+		paths = append(paths, r.Path)
+	}
+	return console.New(files.Files(), paths, n.peerOrigins)
 }
 
 func (n *Node) adminEnv() *admin.Env {

@@ -54,6 +54,7 @@ type Settings struct {
 	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
 	TrustedProxies     []string `flag:"trusted-proxies" usage:"addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"`
 	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"requests with it in X-E2E-Test-Auth-Token are not throttled"`
+	Console            bool     `flag:"console" default:"true" usage:"serve the web console at / of the API address"`
 	FrontendURL        string   `flag:"frontend-url" usage:"address of the front end, for links in mails and redirects; default: public-url"`
 	PublicURL          string   `flag:"public-url" usage:"address of the API as people reach it, for links to it; default: the advertised or listen address"`
 	SMTPAddr           string   `flag:"smtp-addr" usage:"host:port of the server that sends mails; without it each mail becomes a file in mail/ of the leader's data directory"`

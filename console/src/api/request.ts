@@ -1,0 +1,99 @@
+import { APIError, readError, Unreachable } from './error'
+import { answeredBy, candidates, moved, offline, origin } from './nodes'
+import { authorization } from './token'
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Answer is what a request came to. */
+export interface Answer<T> {
+  data: T
+  /** The index token of the state that the answer tells of; '' when the server gave none. */
+  index: string
+  node: string
+}
+
+export interface Options {
+  body?: unknown
+  signal?: AbortSignal
+  /** How long one node may take, in milliseconds. */
+  timeout?: number
+}
+
+/** What happens when the token is refused; the session sets it. */
+let onUnauthenticated = () => {}
+export function whenUnauthenticated(f: () => void) {
+  onUnauthenticated = f
+}
+
+/** The newest index that a write of ours was answered with, and the origin that answered. */
+let written = { index: '', origin: '' }
+
+/**
+ * request asks the API. A node that cannot be reached is left for another one: reads are simply asked again; writes carry an Idempotency-Key,
+ * so that none is done twice. A node that has not seen our last write waits until it has (Flagraft-Min-Index).
+ */
+export async function request<T>(method: Method, path: string, options: Options = {}): Promise<Answer<T>> {
+  const key = method === 'GET' ? '' : randomKey()
+  for (const base of candidates()) {
+    const response = await attempt(base, method, path, key, options)
+    if (response === null) continue
+    offline.value = false
+    moved(base)
+    return read<T>(method, base, response)
+  }
+  offline.value = true
+  throw new Unreachable()
+}
+
+/** get is request for reads, the data alone. */
+export const get = async <T>(path: string, options?: Options) => (await request<T>('GET', path, options)).data
+
+/** attempt is null when the node did not answer. */
+async function attempt(base: string, method: Method, path: string, key: string, o: Options): Promise<Response | null> {
+  const headers: Record<string, string> = { Accept: 'application/json' }
+  const auth = authorization()
+  if (auth) headers.Authorization = auth
+  if (key) headers['Idempotency-Key'] = key
+  if (o.body !== undefined) headers['Content-Type'] = 'application/json'
+  if (method === 'GET' && written.index !== '' && written.origin !== base) headers['Flagraft-Min-Index'] = written.index
+  const limit = AbortSignal.timeout(o.timeout ?? 10_000)
+  const signal = o.signal ? AbortSignal.any([o.signal, limit]) : limit
+  try {
+    const body = o.body === undefined ? undefined : JSON.stringify(o.body)
+    return await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+  } catch (e) {
+    if (o.signal?.aborted) throw e
+    return null
+  }
+}
+
+async function read<T>(method: Method, base: string, response: Response): Promise<Answer<T>> {
+  const text = await response.text()
+  const node = response.headers.get('Flagraft-Node') ?? ''
+  const index = response.headers.get('Flagraft-Index') ?? ''
+  answeredBy.value = node
+  const data = parse(text)
+  if (!response.ok) {
+    if (response.status === 401 && authorization()) onUnauthenticated()
+    throw readError(response.status, data)
+  }
+  if (method !== 'GET' && index !== '') written = { index, origin: base }
+  return { data: data as T, index, node }
+}
+
+function parse(text: string): unknown {
+  if (text === '') return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new APIError(0, 'The server sent something else than JSON.')
+  }
+}
+
+// crypto.randomUUID is there over HTTPS only.
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
+}
+
+/** currentOrigin is where requests go now. */
+export const currentOrigin = () => origin.value

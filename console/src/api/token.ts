@@ -1,0 +1,24 @@
+// The account's token. Only this module knows where it is kept; it is handed to the two places that send it, request.ts and the worker
+// (docs/adr/0013-console.md says why it is no cookie).
+const key = 'flagraft.token'
+
+let token = sessionStorage.getItem(key) ?? localStorage.getItem(key)
+
+/** Whether somebody is signed in. */
+export const hasToken = () => token !== null
+
+/** authorization is the header that requests carry, or undefined. */
+export const authorization = () => (token === null ? undefined : `Token ${token}`)
+
+/** setToken keeps a token, in this tab only or in this browser. */
+export function setToken(value: string, stay: boolean) {
+  forgetToken()
+  token = value
+  ;(stay ? localStorage : sessionStorage).setItem(key, value)
+}
+
+export function forgetToken() {
+  token = null
+  sessionStorage.removeItem(key)
+  localStorage.removeItem(key)
+}

@@ -1,0 +1,66 @@
+import { useLocation } from 'preact-iso'
+import { useMemo, useState } from 'preact/hooks'
+import '../../styles/features.css'
+import { useList } from '../../api/query'
+import type { Feature, Tag } from '../../api/types'
+import { environmentLink } from '../../links'
+import { Empty } from '../../parts/Empty'
+import { Icon } from '../../parts/Icon'
+import { useEnvironments } from '../../state/place'
+import { NewFeature } from './NewFeature'
+import { FeatureTable } from './FeatureTable'
+import { FilterBar } from './FilterBar'
+import { apply, readFilter, writeFilter, type Filter } from './filter'
+import { featureModels, featuresPath } from './flag'
+
+interface Props {
+  project: number
+  environment: string
+  feature?: string
+  tab?: string
+}
+
+/** Features lists the flags of an environment; the address may name one, which is opened beside the list. */
+export function Features({ project, environment: key }: Props) {
+  const { query, route } = useLocation()
+  const environment = useEnvironments(project)?.find(e => e.api_key === key)
+  const tags = useList<Tag>(`/api/v1/projects/${project}/tags/`, ['Tag']).data
+  const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels)
+  const [making, setMaking] = useState(false)
+  const filter = readFilter(query)
+  const shown = useMemo(() => apply(filter, features.data ?? []), [features.data, writeFilter(filter)])
+  const change = (f: Filter) => route(environmentLink(project, key, 'features') + writeFilter(f), true)
+  return (
+    <div class="features">
+      <div class="features-head">
+        <h1>
+          Features{' '}
+          {features.data && (
+            <span class="count">{shown.length === features.data.length ? shown.length : `${shown.length} of ${features.data.length}`}</span>
+          )}
+        </h1>
+        <button type="button" class="button primary" onClick={() => setMaking(true)}>
+          <Icon name="plus" size={16} /> New feature
+        </button>
+      </div>
+      <FilterBar filter={filter} change={change} tags={tags ?? []} />
+      {features.error && !features.data && <Empty icon="alert" title={features.error} />}
+      {features.data && environment && shown.length > 0 && (
+        <FeatureTable project={project} environment={environment} features={shown} tags={tags ?? []} query={writeFilter(filter)} />
+      )}
+      {features.data?.length === 0 && (
+        <Empty icon="flag" title="No feature yet">
+          <p>A feature is a switch with a value that your program asks for by name.</p>
+        </Empty>
+      )}
+      {features.data && features.data.length > 0 && shown.length === 0 && (
+        <Empty icon="search" title="No feature passes the filters">
+          <button type="button" class="button" onClick={() => change(readFilter({}))}>
+            Show all
+          </button>
+        </Empty>
+      )}
+      {making && <NewFeature project={project} close={() => setMaking(false)} />}
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { parse, setValue, shown, type Spot } from './flag'
+
+/** ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it. */
+export function ValueCell({ spot }: { spot: Spot }) {
+  const [editing, setEditing] = useState(false)
+  const state = spot.feature.environment_feature_state
+  const value = state?.feature_state_value ?? null
+  if (editing) return <Editor spot={spot} done={() => setEditing(false)} />
+  return (
+    <button
+      type="button"
+      class={`value ${value === null ? 'none' : ''}`}
+      disabled={state === null}
+      aria-label={`Value of ${spot.feature.name}: ${shown(value)}. Edit`}
+      onClick={() => setEditing(true)}
+    >
+      {value === null ? 'no value' : value === '' ? '""' : String(value)}
+    </button>
+  )
+}
+
+function Editor({ spot, done }: { spot: Spot; done: () => void }) {
+  const before = spot.feature.environment_feature_state?.feature_state_value ?? null
+  const [text, setText] = useState(before === null ? '' : String(before))
+  const input = useRef<HTMLInputElement>(null)
+  useEffect(() => input.current?.select(), [])
+  const finish = (keep: boolean) => {
+    done()
+    const value = parse(text, before)
+    if (keep && value !== before) void setValue(spot, value).catch(() => {})
+  }
+  return (
+    <input
+      ref={input}
+      class="input value-input"
+      aria-label={`Value of ${spot.feature.name}`}
+      value={text}
+      onInput={e => setText(e.currentTarget.value)}
+      onKeyDown={e => {
+        e.stopPropagation()
+        if (e.key === 'Enter') finish(true)
+        if (e.key === 'Escape') finish(false)
+      }}
+      onBlur={() => finish(false)}
+    />
+  )
+}

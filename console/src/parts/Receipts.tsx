@@ -1,0 +1,51 @@
+import { useEffect } from 'preact/hooks'
+import { dismiss, receipts, type Receipt } from '../state/receipts'
+import { Icon } from './Icon'
+
+/** Receipts tell what became of changes, in a corner and to screen readers. */
+export function Receipts() {
+  return (
+    <section class="receipts" aria-label="What became of changes" aria-live="polite" aria-relevant="additions text">
+      {receipts.value.map(r => (
+        <Toast key={r.id} receipt={r} />
+      ))}
+    </section>
+  )
+}
+
+const stays = { committed: 12_000, live: 6_000, failed: 12_000 }
+
+function Toast({ receipt: r }: { receipt: Receipt }) {
+  useEffect(() => {
+    const timer = setTimeout(() => dismiss(r.id), stays[r.kind])
+    return () => clearTimeout(timer)
+  }, [r.kind])
+  return (
+    <div class={`receipt ${r.kind}`} data-kind={r.kind}>
+      <span class="receipt-mark">
+        <Icon name={r.kind === 'failed' ? 'alert' : 'check'} />
+      </span>
+      <div class="receipt-text">
+        <strong>{r.label}</strong>
+        <span class="receipt-detail" title="Counted by this browser, from sending the change until the cluster told that the flags compiled on all ready nodes have it.">
+          {r.detail}
+        </span>
+      </div>
+      {r.undo && (
+        <button
+          type="button"
+          class="button small"
+          onClick={() => {
+            dismiss(r.id)
+            void r.undo?.()
+          }}
+        >
+          Undo
+        </button>
+      )}
+      <button type="button" class="button ghost square small" aria-label="Dismiss" onClick={() => dismiss(r.id)}>
+        <Icon name="close" size={16} />
+      </button>
+    </div>
+  )
+}

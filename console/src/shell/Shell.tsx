@@ -1,0 +1,35 @@
+import { Route, Router, useLocation } from 'preact-iso'
+import { useEffect, useState } from 'preact/hooks'
+import { Banner } from './Banner'
+import { NotFound } from './NotFound'
+import { pages, prefixes } from '../routes'
+import { Placed } from './Placed'
+import { Sidebar } from './Sidebar'
+import { Topbar } from './Topbar'
+
+/** Shell is the frame of every page: navigation at the side, where we are at the top. */
+export function Shell() {
+  const { path } = useLocation()
+  const [open, setOpen] = useState(false)
+  useEffect(() => setOpen(false), [path])
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <Sidebar open={open} close={() => setOpen(false)} />
+      <div class="stage">
+        <Topbar openMenu={() => setOpen(true)} />
+        <Banner />
+        <main id="main" class="main" tabIndex={-1}>
+          <Router>
+            {pages.map(p => (
+              <Route key={p.path} path={prefixes[p.scope] + p.path} component={Placed} page={p} />
+            ))}
+            <Route default component={NotFound} />
+          </Router>
+        </main>
+      </div>
+    </div>
+  )
+}

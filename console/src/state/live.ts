@@ -1,0 +1,4 @@
+/** openLive begins to follow what others change. */
+export function openLive() {}
+
+export function closeLive() {}

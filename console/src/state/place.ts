@@ -1,0 +1,50 @@
+import { computed, signal } from '@preact/signals'
+import { useQuery } from '../api/query'
+import type { Environment, Organisation, Page, Project } from '../api/types'
+
+// Where we are: organisation, project, environment. The address tells; where it does not, what was chosen last.
+
+const key = 'flagraft.place'
+
+interface Place {
+  organisation?: number
+  project?: number
+  environment?: string
+}
+
+function read(): Place {
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? '{}') as Place
+  } catch {
+    return {}
+  }
+}
+
+const place = signal<Place>(read())
+
+/** go notes where we are. */
+export function go(to: Place) {
+  const next = { ...place.peek(), ...to }
+  if (JSON.stringify(next) === JSON.stringify(place.peek())) return
+  place.value = next
+  localStorage.setItem(key, JSON.stringify(next))
+}
+
+export const organisationID = computed(() => place.value.organisation)
+export const projectID = computed(() => place.value.project)
+export const environmentKey = computed(() => place.value.environment)
+
+export const useOrganisations = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'UserOrganisation']).data?.results
+
+export function useProjects(organisation: number | undefined) {
+  return useQuery<Project[]>(organisation === undefined ? null : `/api/v1/projects/?organisation=${organisation}`, ['Project']).data
+}
+
+export function useEnvironments(project: number | undefined) {
+  return useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment']).data?.results
+}
+
+/** useEnvironment is the environment we are in, once it is known. */
+export function useEnvironment(): Environment | undefined {
+  return useEnvironments(projectID.value)?.find(e => e.api_key === environmentKey.value)
+}
