@@ -65,7 +65,7 @@ console-check: console/node_modules/.installed ## console/dist is what its sourc
 	cd console && npm run --silent check && npx vite build --outDir node_modules/.check --emptyOutDir --logLevel warn
 	diff -r console/dist console/node_modules/.check
 
-bench: build ## flagraft beside a bare handler, in one run
+bench: build ## every goal of speed and size, beside a bare handler (25 minutes): BENCH=-quick, BENCH="-only 10m"
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)
 
 bench-compare: build ## flagraft beside other servers and engines, in one run; installs them first (20 minutes; needs cargo, npm, python3)

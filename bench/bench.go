@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ type bench struct {
 // Run measures everything and returns the report. An answer that is not 2xx ends it
 // with an error; the report then has what was measured before.
 func Run(ctx context.Context, c Config) (*Report, error) {
+	if _, err := exec.LookPath(c.Binary); err != nil {
+		return nil, err
+	}
 	b := &bench{Config: c, report: newReport(c)}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
@@ -45,7 +49,10 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		name string
 		run  func(context.Context, string) error
 	}
-	parts := []part{{"one", b.oneNode}, {"three", b.threeNodes}, {"large", b.large}}
+	parts := []part{
+		{"request", b.request}, {"store", b.store}, {"one", b.oneNode}, {"three", b.threeNodes}, {"commit", b.commit}, {"admin", b.adminWrites},
+		{"import", b.imports}, {"memory", b.memory}, {"large", b.large},
+	}
 	switch {
 	case c.Peers != "":
 		parts = []part{{"peers", b.peers}}
@@ -79,6 +86,9 @@ func (b *bench) wants(names ...string) bool {
 	return false
 }
 
+// asked reports whether a scenario was asked for by name: it is not in the whole.
+func (b *bench) asked(name, mark string) bool { return strings.Contains(b.Only, mark) && b.wants(name) }
+
 // withLogs adds the end of what the nodes printed.
 func withLogs(err error, dir string) error {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
@@ -91,15 +101,12 @@ func withLogs(err error, dir string) error {
 }
 
 // start starts a cluster and fills it.
-func (b *bench) start(ctx context.Context, dir string, n int) (*nodes.Cluster, *nodes.Project, error) {
+func (b *bench) start(ctx context.Context, dir string, n int, extra ...string) (*nodes.Cluster, *nodes.Project, error) {
 	ready, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := nodes.Start(ready, b.Binary, dir, n)
+	c, err := nodes.Start(ready, b.Binary, dir, n, extra...)
 	if err != nil {
 		return nil, nil, err
-	}
-	if status, err := c.Nodes[0].Status(ready); err == nil {
-		b.report.Version = status.Version
 	}
 	begin := time.Now()
 	p, err := b.Profile.Project(ctx, c.Nodes[0].Client(), "bench")

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"io"
+	"slices"
 	"time"
 
 	"github.com/flagraft/flagraft/bench/seed"
@@ -23,6 +24,10 @@ type Config struct {
 	Writers  []int         // connections of scenarios that write single identities
 	Bulk     []int         // connections of scenarios that write many at once
 	Changers []int         // connections of the scenario that changes traits
+	Import   int           // identities of the bulk import
+	Stored   int           // identities that memory, restore and start-up are measured with
+	Huge     int           // the same where a name asks for it
+	Rates    []float64     // new identities a second into the commit path alone
 
 	Profiles string // directory for CPU profiles of every scenario; empty: none
 	AtLeader bool   // writers connect to the leader only, not to all nodes
@@ -32,17 +37,29 @@ type Config struct {
 	Progress io.Writer // a line for each step
 }
 
-// Defaults is the full form: about ten minutes.
+// Defaults is the full form: about twenty-five minutes.
 func Defaults() Config {
 	return Config{
 		Profile: seed.Default(), Large: seed.DefaultLarge(), Runs: 5, Duration: 4 * time.Second, Conns: 32,
 		Writers: []int{64, 256, 512}, Bulk: []int{8, 32}, Changers: []int{32, 256},
+		Import: 1_000_000, Stored: 1_000_000, Huge: 10_000_000, Rates: []float64{20_000, 50_000},
 	}
 }
 
-// Shorten makes it the one-minute form, which shows faults but settles nothing.
+// FewIdentities are loaded where they matter less than the time it takes, many times over.
+const FewIdentities = 100_000
+
+// Names are those of the scenarios, for [Config.Only].
+func Names() []string {
+	return slices.Concat([]string{nameRequest, nameEvaluation, nameStore, nameStore + "-" + markHuge, nameNotModified}, variants(nameFlags), variants(nameUnchanged),
+		[]string{nameChanging, nameNew, nameFollower, nameBulk, nameCommit, nameView, nameAdmin, nameImport, nameMemory, nameMemory + "-" + markHuge,
+			nameRestore, nameRestore + "-" + markHuge, nameStartUp, nameLarge})
+}
+
+// Shorten makes it the form of a few minutes, which shows faults but settles nothing.
 func (c *Config) Shorten() {
 	c.Quick, c.Profile, c.Large = true, seed.Quick(), seed.QuickLarge()
 	c.Runs, c.Duration = 3, 700*time.Millisecond
 	c.Writers, c.Bulk, c.Changers = []int{64, 512}, []int{16}, []int{64}
+	c.Import, c.Stored, c.Huge, c.Rates = 20_000, 20_000, 50_000, []float64{2000, 5000}
 }

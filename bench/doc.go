@@ -6,6 +6,14 @@
 // writing on three nodes with their logs on the disk that is named, beside the mean
 // time of an fsync in that run.
 //
+// What a socket would hide is measured in this process: a request in its handler, the
+// engine, the identity store, and, with three nodes of package inside, the commit path
+// and the way from a commit to every node's View. Memory, restore and start-up are those
+// of a real process with a million identities; names that end in 10m are measured with
+// ten million, and only when Config.Only asks for them.
+//
+// target.go and figuregoal.go hold the goals; the report says of each whether it was met.
+//
 // With Config.Peers it measures other flag servers and engines in turn with ours
 // instead, on equivalents of the same flags (package compare), and says what is equal
 // and what is not. With Config.Scale it measures what a request costs as one size of

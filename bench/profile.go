@@ -34,6 +34,12 @@ func (b *bench) profile(ctx context.Context, p *play, t turn) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// discard reads to the end.
+func discard(r io.Reader) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
+}
+
 func fetch(ctx context.Context, url, file string) error {
 	return probe.Get(ctx, url, time.Minute, func(body io.Reader) error {
 		f, err := os.Create(file)

@@ -4,8 +4,10 @@ import (
 	"debug/buildinfo"
 	"encoding/json"
 	"io"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flagraft/flagraft/bench/probe"
@@ -30,6 +32,7 @@ type Report struct {
 	Acknowledged int64        `json:"acknowledged"` // new identities, found on all nodes afterwards
 
 	Scenarios []*Scenario `json:"scenarios"`
+	Figures   []*Figure   `json:"figures"`
 	Timings   []*Timing   `json:"timings"` // of the large project
 
 	Edge    string         `json:"edge,omitempty"` // the version of Unleash Edge
@@ -44,6 +47,9 @@ func newReport(c Config) *Report {
 		Quick: c.Quick, Seconds: c.Duration.Seconds(), Runs: c.Runs, Profile: c.Profile, Large: c.Large,
 	}
 	r.LoadBefore, _ = probe.Load()
+	if line, err := exec.Command(c.Binary, "--version").Output(); err == nil {
+		r.Version = strings.TrimSpace(strings.TrimPrefix(string(line), "flagraft version "))
+	}
 	if info, err := buildinfo.ReadFile(c.Binary); err == nil {
 		r.Go = info.GoVersion
 	}

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,10 @@ type Scenario struct {
 
 	Flagraft []Sample `json:"flagraft"`
 	Floor    []Sample `json:"floor,omitempty"`
+	// Beside is what else was measured in the same turns: the floor on the machine that the
+	// node's other work keeps busy, or the same load spread over all nodes.
+	Beside []Sample `json:"beside,omitempty"`
+	Status int      `json:"status,omitempty"` // of the answers; 0: any 2xx
 
 	Point *Point `json:"point,omitempty"` // where sizes grow
 
@@ -33,6 +38,7 @@ type turn struct {
 	side   *side
 	source func() load.Source // a new one for each run
 	keep   *[]Sample
+	beside *disturbance // what the node does meanwhile; nil: nothing
 }
 
 // play runs the turns of scenarios one after the other, and all that again, so that
@@ -83,7 +89,11 @@ func (b *bench) once(ctx context.Context, p *play, t turn, d time.Duration) (s S
 			err = closed
 		}
 	}()
-	s, err = t.side.measure(ctx, g, load.Options{Source: t.source(), Rate: p.Rate, Duration: d}, p.Items)
+	if t.beside != nil {
+		end := t.beside.begin(ctx)
+		defer func() { err = errors.Join(err, end()) }()
+	}
+	s, err = t.side.measure(ctx, g, load.Options{Source: t.source(), Rate: p.Rate, Duration: d, Status: p.Status}, p.Items)
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", p.Name, err)
 	}

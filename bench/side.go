@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/flagraft/flagraft/bench/inside"
 	"github.com/flagraft/flagraft/bench/load"
 	"github.com/flagraft/flagraft/bench/probe"
 	"github.com/flagraft/flagraft/e2e/nodes"
@@ -17,6 +18,7 @@ type side struct {
 	addrs      []string
 	pids       []int
 	management []string // none: the floor has no counters
+	inside     bool     // the nodes run in this process, and so does the generator
 }
 
 func sideOf(c *nodes.Cluster) side {
@@ -25,6 +27,15 @@ func sideOf(c *nodes.Cluster) side {
 		s.addrs = append(s.addrs, n.API)
 		s.pids = append(s.pids, n.PID())
 		s.management = append(s.management, n.Management)
+	}
+	return s
+}
+
+// insideOf is a side of nodes in this process.
+func insideOf(c *inside.Cluster) side {
+	s := side{name: "inside", inside: true}
+	for _, n := range c.Nodes {
+		s.addrs, s.management = append(s.addrs, n.APIAddr()), append(s.management, n.ManagementAddr())
 	}
 	return s
 }
@@ -71,12 +82,28 @@ func (s *side) read(ctx context.Context) (r reading, err error) {
 	if r.own, err = probe.CPU(os.Getpid()); err != nil {
 		return r, err
 	}
+	if s.inside {
+		c, n := &r.counters, uint64(len(s.management)) // every node tells of the whole process
+		c.Allocs, c.AllocBytes, c.GC, c.RSS = c.Allocs/n, c.AllocBytes/n, c.GC/time.Duration(n), c.RSS/n
+		r.servers, r.own = r.own, 0
+	}
 	r.machine, err = probe.MachineBusy()
 	return r, err
 }
 
 // measure runs the load once. items is how many items a request carries.
 func (s *side) measure(ctx context.Context, g *load.Generator, o load.Options, items int) (Sample, error) {
+	return s.take(ctx, items, func() (*load.Result, error) {
+		r, err := g.Run(ctx, o)
+		if err == nil {
+			err = r.Err()
+		}
+		return r, err
+	})
+}
+
+// take makes a sample of one run.
+func (s *side) take(ctx context.Context, items int, run func() (*load.Result, error)) (Sample, error) {
 	first, err := s.read(ctx)
 	if err != nil {
 		return Sample{}, err
@@ -89,11 +116,8 @@ func (s *side) measure(ctx context.Context, g *load.Generator, o load.Options, i
 	before.counters.Allocs += before.counters.Allocs - first.counters.Allocs
 	before.counters.AllocBytes += before.counters.AllocBytes - first.counters.AllocBytes
 	start := time.Now()
-	result, err := g.Run(ctx, o)
+	result, err := run()
 	wall := time.Since(start)
-	if err == nil {
-		err = result.Err()
-	}
 	if err != nil {
 		return Sample{}, fmt.Errorf("%s: %w", s.name, err)
 	}
@@ -124,11 +148,19 @@ func sampleOf(before, after reading, r *load.Result, wall time.Duration, items i
 		s.GCShare = float64(c.GC) / float64(cpu)
 	}
 	if c.Stores > 0 {
-		s.StoreMillis = float64(c.StoreTime) / 1e6 / float64(c.Stores)
+		s.StoreMillis = storeMillis(c)
 		s.EntriesPerStore = float64(c.Entries) / float64(c.Stores)
 		s.StoresPerSecond = float64(c.Stores) / wall.Seconds()
 	}
 	var err error
 	s.Load, err = probe.Load()
 	return s, err
+}
+
+// storeMillis is the mean time of storing log entries.
+func storeMillis(c probe.Counters) float64 {
+	if c.Stores == 0 {
+		return 0
+	}
+	return float64(c.StoreTime) / 1e6 / float64(c.Stores)
 }

@@ -26,6 +26,7 @@ type figure func(*Sample) float64
 
 func perSecond(s *Sample) float64 { return s.PerSecond }
 func cpu(s *Sample) float64       { return s.CPU }
+func p50(s *Sample) float64       { return s.P50 }
 func p99(s *Sample) float64       { return s.P99 }
 func p999(s *Sample) float64      { return s.P999 }
 

@@ -7,7 +7,7 @@ import (
 
 // tables are all tables of a report; those without rows are left out.
 func (r *Report) tables() (out []*table) {
-	all := []*table{r.targetTable(), r.edgeTable(), r.engineTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.largeTable(), r.conditionTable()}
+	all := []*table{r.targetTable(), r.edgeTable(), r.engineTable(), r.floorTable(), r.latencyTable(), r.writeTable(), r.figureTable(), r.largeTable(), r.conditionTable()}
 	if r.scales() {
 		all = append(r.scaleTables(), r.conditionTable())
 	}
@@ -22,7 +22,7 @@ func (r *Report) tables() (out []*table) {
 func (r *Report) targetTable() *table {
 	t := &table{title: "Targets", head: []string{"goal", "found", "so"}}
 	for _, g := range r.Targets {
-		mark := "**missed**"
+		mark := "**not met**"
 		if g.Met {
 			mark = "met"
 		}
@@ -148,8 +148,10 @@ func (s *Scenario) perStore(m *Sample) float64 {
 }
 
 func share(s *Scenario) string {
-	return fmt.Sprintf("%.1f %%", 100*medianOf(s.Flagraft, func(s *Sample) float64 { return s.GCShare }))
+	return percent(medianOf(s.Flagraft, func(s *Sample) float64 { return s.GCShare }))
 }
+
+func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 
 func fix(v float64, digits int) string { return strconv.FormatFloat(v, 'f', digits, 64) }
 

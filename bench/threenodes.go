@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/flagraft/flagraft/bench/load"
 	"github.com/flagraft/flagraft/bench/seed"
@@ -14,10 +15,10 @@ import (
 // has the identity on disk and the node that answers has applied it. Connections are
 // spread over all nodes, unless the leader alone is asked for.
 func (b *bench) threeNodes(ctx context.Context, dir string) error {
-	if !b.wants(nameNew, nameBulk) {
+	if !b.wants(nameNew, nameFollower, nameBulk) {
 		return nil
 	}
-	cluster, project, err := b.start(ctx, dir, 3)
+	cluster, project, err := b.start(ctx, dir, 3, manyIdentities...)
 	if err != nil {
 		return err
 	}
@@ -38,6 +39,11 @@ func (b *bench) threeNodes(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if b.wants(nameFollower) {
+		if err := b.follower(ctx, cluster, &trio, requests); err != nil {
+			return err
+		}
+	}
 	if b.wants(nameBulk) {
 		bulk := func() load.Source { return requests.Bulk(b.prefix()) }
 		if err := b.writing(ctx, nameBulk, "POST /bulk-identities/, new identities, 100 a request", &trio, seed.BulkSize, b.Bulk, bulk); err != nil {
@@ -45,6 +51,27 @@ func (b *bench) threeNodes(ctx context.Context, dir string) error {
 		}
 	}
 	return b.verify(ctx, cluster, project)
+}
+
+// manyIdentities lets an environment hold what all runs together make.
+var manyIdentities = []string{"--max-identities", "50000000"}
+
+// follower has all connections end at one follower, in turn with the same load spread over all nodes.
+func (b *bench) follower(ctx context.Context, c *nodes.Cluster, trio *side, r seed.Requests) error {
+	leader, err := c.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	one := *trio
+	one.name = "follower"
+	for _, n := range c.Nodes {
+		if n != leader {
+			one.addrs = []string{n.API}
+		}
+	}
+	source := func() load.Source { return r.New(b.prefix()) }
+	s := b.report.add(&Scenario{Name: nameFollower, Title: "POST /identities/, new identities, all through one follower", Nodes: len(c.Nodes), Conns: slices.Max(b.Writers), Items: 1, Writes: true})
+	return b.play(ctx, &play{s, []turn{{side: &one, source: source, keep: &s.Flagraft}, {side: trio, source: source, keep: &s.Beside}}})
 }
 
 // verify asks every node whether what was acknowledged is there, and nothing that was

@@ -38,7 +38,7 @@ func Capture(addr string, request []byte) (*Answer, error) {
 	if err := fasthttp.Do(req, resp); err != nil {
 		return nil, fmt.Errorf("floor: capture: %w", err)
 	}
-	if s := resp.StatusCode(); s < 200 || s > 299 {
+	if s := resp.StatusCode(); (s < 200 || s > 299) && s != fasthttp.StatusNotModified {
 		return nil, fmt.Errorf("floor: capture: status %d: %.300s", s, resp.Body())
 	}
 	a := &Answer{Method: string(req.Header.Method()), Path: string(req.URI().PathOriginal()), Status: resp.StatusCode(), Body: bytes.Clone(resp.Body())}

@@ -99,6 +99,19 @@ func TestRefusalsFailARun(t *testing.T) {
 	require.Equal(t, 9, r.Done(), "what was not stored does not count as done")
 }
 
+// A run may be about another status than 2xx; then that one alone counts.
+func TestWantedStatus(t *testing.T) {
+	var n atomic.Int64
+	addr := serve(t, func(ctx *fasthttp.RequestCtx) {
+		if n.Add(1) != 2 {
+			ctx.SetStatusCode(304)
+		}
+	})
+	r := generate(t, addr, 1, Options{Source: get, Count: 3, Status: 304})
+	require.Equal(t, map[int]int{200: 1}, r.Refused)
+	require.Equal(t, 3, r.Requests)
+}
+
 func TestBigRequestsAreSentWhole(t *testing.T) {
 	const size = 3 << 20 // beyond any socket buffer
 	var wrong atomic.Int64

@@ -14,6 +14,7 @@ type Options struct {
 	Rate     float64       // requests a second in the open loop; 0 is the closed loop
 	Duration time.Duration // of sending; answers are awaited beyond it
 	Count    int           // when above 0: send this many requests instead, closed loop only
+	Status   int           // the one status that is no refusal; 0: any 2xx
 }
 
 // grace is how long answers, and requests that fell due before the end of an open

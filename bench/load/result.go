@@ -17,8 +17,8 @@ type Result struct {
 	Elapsed  time.Duration // from the first request to the last answer
 	Latency  *hdrhistogram.Histogram
 
-	Refused     map[int]int // answers by status that is not 2xx
-	Unpersisted int         // 2xx answers that say the traits are not known to be stored
+	Refused     map[int]int // answers by status, of those that are not wanted
+	Unpersisted int         // answers that say the traits are not known to be stored
 	Unsent      int         // due in an open run, never sent
 	Example     string      // the beginning of one refused answer
 }

@@ -142,7 +142,7 @@ func (r *run) await(now int64, over bool) error {
 // receive reads what has come for a connection and counts its answer when complete.
 // In the closed loop the next request goes out at once, in the order of answers.
 func (r *run) receive(i int, c *conn) error {
-	done, n, err := c.read(r.g.buf, r.result)
+	done, n, err := c.read(r.g.buf, r.result, r.o.Status)
 	r.result.Bytes += int64(n)
 	if err != nil || !done {
 		return err
@@ -198,7 +198,7 @@ func (c *conn) write() (full bool, err error) {
 
 var errClosed = errors.New("the server closed the connection")
 
-func (c *conn) read(buf []byte, result *Result) (done bool, n int, err error) {
+func (c *conn) read(buf []byte, result *Result, want int) (done bool, n int, err error) {
 	n, err = syscall.Read(c.fd, buf)
 	switch {
 	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
@@ -227,7 +227,7 @@ func (c *conn) read(buf []byte, result *Result) (done bool, n int, err error) {
 			}
 			return false, n, nil
 		}
-		result.count(a, got)
+		result.count(a, got, want)
 		c.body, got = a.body, got[a.head:]
 	}
 	if c.body -= len(got); c.body < 0 {
@@ -237,11 +237,11 @@ func (c *conn) read(buf []byte, result *Result) (done bool, n int, err error) {
 	return !c.waiting, n, nil
 }
 
-func (r *Result) count(a answer, raw []byte) {
+func (r *Result) count(a answer, raw []byte, want int) {
 	if a.unpersisted {
 		r.Unpersisted++
 	}
-	if a.status >= 200 && a.status < 300 {
+	if a.status == want || want == 0 && a.status >= 200 && a.status < 300 {
 		return
 	}
 	r.Refused[a.status]++

@@ -6,7 +6,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+	"unsafe"
 )
 
 // tick is the unit of CPU times under /proc: USER_HZ, 100 on every Linux.
@@ -90,4 +92,28 @@ func Processor() string {
 		}
 	}
 	return "unknown processor"
+}
+
+// RSS is the resident memory of a process in bytes, and how much of it are pages of files.
+func RSS(pid int) (total, file int64, err error) {
+	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
+	if err != nil {
+		return 0, 0, fmt.Errorf("probe: %w", err)
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared); err != nil {
+		return 0, 0, fmt.Errorf("probe: /proc/%d/statm: %w", pid, err)
+	}
+	page := int64(os.Getpagesize())
+	return resident * page, shared * page, nil
+}
+
+// ThreadCPU is the CPU time of the calling thread, which must be locked to its goroutine.
+func ThreadCPU() time.Duration {
+	const clockThreadCPU = 3 // CLOCK_THREAD_CPUTIME_ID
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockThreadCPU, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		return 0
+	}
+	return time.Duration(ts.Nano())
 }

@@ -24,4 +24,8 @@ func TestProcess(t *testing.T) {
 	require.NoError(t, err)
 	_, err = CPU(-1)
 	require.Error(t, err)
+	total, file, err := RSS(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, total, file)
+	require.Positive(t, ThreadCPU())
 }

@@ -20,3 +20,9 @@ func Load() (float64, error) { return 0, errLinux }
 
 // Processor is unknown.
 func Processor() string { return "unknown processor" }
+
+// RSS fails.
+func RSS(int) (total, file int64, err error) { return 0, 0, errLinux }
+
+// ThreadCPU is unknown.
+func ThreadCPU() time.Duration { return 0 }

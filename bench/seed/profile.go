@@ -16,9 +16,9 @@ type Profile struct {
 	Identities int `json:"identities"` // loaded before measuring
 }
 
-// Default is the published profile with 100,000 identities.
+// Default is the published profile with a million identities.
 func Default() Profile {
-	return Profile{Features: 50, Segments: 15, Overrides: 50, Conditions: 15, Traits: 15, NewTraits: 5, Identities: 100_000}
+	return Profile{Features: 50, Segments: 15, Overrides: 50, Conditions: 15, Traits: 15, NewTraits: 5, Identities: 1_000_000}
 }
 
 // Quick has fewer identities and is otherwise the same.

@@ -30,6 +30,12 @@ func (r Requests) Flags() load.Source {
 	return func(dst []byte) []byte { return append(dst, request...) }
 }
 
+// FlagsUnless asks for all flags unless they have a tag.
+func (r Requests) FlagsUnless(tag string) load.Source {
+	request := r.head("GET", "/api/v1/flags/") + "If-None-Match: " + tag + "\r\n\r\n"
+	return func(dst []byte) []byte { return append(dst, request...) }
+}
+
 // identity is a POST of one identity with everything but the number prepared: body
 // lengths are fixed, so a request is a few copies.
 type identity struct {

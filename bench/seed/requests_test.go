@@ -154,3 +154,64 @@ func TestManySegments(t *testing.T) {
 	}
 	require.Equal(t, "segment_007_value_01", p.LoadedTraits(7)[1].Value)
 }
+
+// Identities with short traits have lengths of their own, and puts change every other one.
+func TestShort(t *testing.T) {
+	r := Profile{}.Requests("key")
+	type list struct {
+		Data []struct {
+			Identifier string
+			Traits     []struct {
+				Key   string `json:"trait_key"`
+				Value any    `json:"trait_value"`
+			}
+		}
+	}
+	all, puts := r.ShortBulk(0), r.ShortPuts(300, 1)
+	have := map[string]any{}
+	for range 3 {
+		var in list
+		read(t, all, &in)
+		require.Len(t, in.Data, BulkSize)
+		for _, d := range in.Data {
+			require.Len(t, d.Traits, len(ShortKeys))
+			have[d.Identifier] = d.Traits[1].Value
+		}
+	}
+	require.Len(t, have, 300)
+	fresh := map[string]bool{}
+	for range 2 {
+		var in list
+		read(t, puts, &in)
+		for i, d := range in.Data {
+			if _, known := have[d.Identifier]; known {
+				require.Equal(t, 1, i%2)
+				continue
+			}
+			fresh[d.Identifier] = true
+		}
+	}
+	require.Len(t, fresh, BulkSize, "half of two requests is new")
+}
+
+func TestToggles(t *testing.T) {
+	source := Toggles("Token x", []string{"/a/", "/b/"}, true)
+	for _, want := range []struct {
+		path    string
+		enabled bool
+	}{{"/a/", true}, {"/b/", true}, {"/a/", false}, {"/b/", false}, {"/a/", true}} {
+		raw := source(nil)
+		req, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
+		require.NoError(t, err)
+		var body struct{ Enabled bool }
+		require.NoError(t, json.NewDecoder(req.Body).Decode(&body))
+		require.Equal(t, want.path, req.URL.Path)
+		require.Equal(t, want.enabled, body.Enabled)
+		require.Equal(t, "Token x", req.Header.Get("Authorization"))
+		require.Equal(t, int(req.ContentLength), len(raw)-bytes.Index(raw, []byte("\r\n\r\n"))-4)
+	}
+}
+
+func TestFlagsUnless(t *testing.T) {
+	require.Equal(t, `W/"7"`, read(t, Profile{}.Requests("key").FlagsUnless(`W/"7"`), nil).Header.Get("If-None-Match"))
+}

@@ -31,6 +31,7 @@ type Status struct {
 		Entries    uint64 `json:"entries"`
 		StoreNanos uint64 `json:"store_nanos"`
 		CacheBytes int64  `json:"cache_bytes"`
+		LogBytes   int64  `json:"log_bytes"` // since the last snapshot
 	} `json:"storage"`
 	Peers []struct {
 		ID          string `json:"id"`

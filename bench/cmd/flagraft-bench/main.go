@@ -35,12 +35,12 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	set.SetOutput(progress)
 	set.StringVar(&c.Binary, "binary", "bin/flagraft", "the flagraft to measure")
 	set.StringVar(&c.Dir, "dir", "data", "where the nodes keep their logs: a real disk, or an fsync costs nothing")
-	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: flags, identities-unchanged, identities-changing, identities-new, identities-bulk, large-project")
+	set.StringVar(&c.Only, "only", "", "measure only scenarios with this in their name: "+strings.Join(bench.Names(), ", "))
 	set.StringVar(&c.Peers, "peers", "", "measure beside the other servers and engines in this directory (bench/compare/install.sh), and nothing else: peer-flags, peer-flags-values, peer-targeting, peer-transient, peer-engines")
 	set.BoolVar(&c.Scale, "scale", false, "measure what requests cost as sizes grow, and nothing else: features, segments, conditions, overrides, identities, nodes; with plots beside -report")
 	set.StringVar(&c.Profiles, "profiles", "", "directory for CPU profiles of every scenario, taken after it was measured")
 	set.BoolVar(&c.AtLeader, "at-leader", false, "new identities are posted to the leader only, instead of all nodes in turn")
-	quick := set.Bool("quick", false, "the form of one minute")
+	quick := set.Bool("quick", false, "the form of a few minutes, which settles nothing")
 	set.IntVar(&c.Runs, "runs", c.Runs, "runs of each side, in turn")
 	set.DurationVar(&c.Duration, "duration", c.Duration, "of each run")
 	set.IntVar(&c.Profile.Identities, "identities", c.Profile.Identities, "identities loaded before measuring")
@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		short := bench.Defaults()
 		short.Shorten()
 		keep(set, &short, &c)
+	}
+	if identities := set.Lookup("identities"); (c.Scale || c.Peers != "") && !*quick && identities.Value.String() == identities.DefValue {
+		c.Profile.Identities = bench.FewIdentities
 	}
 	self, err := os.Executable()
 	if err != nil {
