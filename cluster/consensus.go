@@ -242,6 +242,7 @@ func (n *Node) Snapshot() error {
 	f := n.raft.Snapshot()
 	err := f.Error()
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		n.measures.failed.Inc()
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
 	taken := err == nil
@@ -256,6 +257,7 @@ func (n *Node) Snapshot() error {
 	n.snaps.size.Store(list[0].Size) // another node may have sent it
 	n.snaps.index.Store(list[0].Index)
 	if taken {
+		n.measures.snapshot.Observe(since(began))
 		n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
 	}
 	return nil

@@ -74,6 +74,7 @@ func (n *Node) runLeadership(ctx context.Context) {
 			if term := n.assumeLeadership(ctx); term != 0 {
 				n.desk.reset(term)
 				n.lead.publish(term)
+				n.measures.elections.Inc()
 				n.log.Info("leadership gained", "term", term)
 				n.becomeReady("leads")
 				n.nudge.Raise()

@@ -25,6 +25,8 @@ type Node struct {
 	log  *slog.Logger
 	lock *os.File
 
+	measures *measures
+
 	store   *logStore
 	snaps   *snapshotStore
 	machine *machine
@@ -80,7 +82,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal(), look: actor.NewSignal()}
+	n := &Node{measures: newMeasures(), cfg: cfg, log: cfg.Logger, readyC: make(chan struct{}), dead: make(chan struct{}), nudge: actor.NewSignal(), look: actor.NewSignal()}
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.closeAll())
 	}
@@ -159,6 +161,7 @@ func (n *Node) openStorage() error {
 	if n.store, err = openLogStore(dir, n.cfg.LogCacheBytes, n.fatal); err != nil {
 		return err
 	}
+	n.store.took = n.measures.store.Observe
 	if !id.LogMade {
 		id.LogMade = true
 		if err := writeIdentity(dir, id); err != nil {

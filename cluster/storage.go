@@ -29,6 +29,7 @@ type logStore struct {
 	full     atomic.Int64  // when a write last found no space (Unix ns); 0: never
 	closing  chan struct{} // closed when the node stops: nothing waits for space any more
 	counters storageCounters
+	took     func(seconds float64) // is told of every StoreLogs; nil: nobody is
 }
 
 // origin tells the store about the Raft instance on top of it.
@@ -127,7 +128,11 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 	c.stores.Add(1)
 	c.entries.Add(uint64(len(logs)))
 	c.bytes.Add(uint64(bytes))
-	c.nanos.Add(uint64(time.Since(started)))
+	took := time.Since(started)
+	c.nanos.Add(uint64(took))
+	if s.took != nil {
+		s.took(took.Seconds())
+	}
 	c.sinceSnapshot.Add(int64(bytes + entryOverhead*len(logs)))
 	return nil
 }

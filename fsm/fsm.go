@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-memdb"
 	"github.com/hashicorp/raft"
@@ -42,6 +43,8 @@ type FSM struct {
 
 	mismatches atomic.Uint64
 	views      *Views
+	measures   *measures
+	timings    timings
 }
 
 var _ raft.BatchingFSM = (*FSM)(nil)
@@ -49,7 +52,7 @@ var _ raft.BatchingFSM = (*FSM)(nil)
 // New returns an empty state machine. Views are compiled by views' environment
 // actors; see [NewViews].
 func New(log *slog.Logger, views *Views) *FSM {
-	f := &FSM{log: log, db: newDatabase(), views: views}
+	f := &FSM{log: log, db: newDatabase(), views: views, measures: newMeasures()}
 	f.publish()
 	views.attach(f)
 	return f
@@ -70,6 +73,7 @@ func (f *FSM) Apply(l *raft.Log) any { return f.ApplyBatch([]*raft.Log{l})[0] }
 func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	f.applying.Lock()
 	defer f.applying.Unlock()
+	began := time.Now()
 	answers := make([]any, len(logs))
 	touched := &Touched{}
 	rootless := len(logs) - keptRoots // as many entries, or less than none, have no roots
@@ -94,6 +98,8 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 		f.forget()
 	}
 	f.publish()
+	f.measures.apply.Observe(since(began))
+	f.timings.keep(f.current.Index, Span{began, time.Now()})
 	if f.replaced {
 		f.replaced = false
 		f.views.restored(f.current.Index)

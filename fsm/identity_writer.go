@@ -63,6 +63,7 @@ type identityRequest struct {
 	ctx    context.Context
 	ops    []identity.Op
 	bytes  int64
+	asked  time.Time
 	answer chan identityAnswer
 
 	skipped error // of the turn at hand: the context ended before, or it is refused
@@ -124,7 +125,7 @@ func sizeOfOps(ops []identity.Op) (n int64) {
 // Results are nil when the batch had been applied by an earlier attempt whose
 // answer was lost; the store has the truth.
 func (w *IdentityWriter) Write(ctx context.Context, ops []identity.Op) (index uint64, results []identity.Result, err error) {
-	r := &identityRequest{ctx: ctx, ops: ops, bytes: sizeOfOps(ops), answer: make(chan identityAnswer, 1)}
+	r := &identityRequest{ctx: ctx, ops: ops, bytes: sizeOfOps(ops), asked: time.Now(), answer: make(chan identityAnswer, 1)}
 	if w.queued.Add(r.bytes) > w.bound.Load() {
 		w.queued.Add(-r.bytes)
 		return 0, nil, ErrOverloaded
@@ -170,7 +171,14 @@ func (w *IdentityWriter) turn(batch []*identityRequest) {
 // deliver sends one batch and has its requests answered. It does not wait until
 // the batch is applied here: the next one is not held up by that.
 func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
+	began := time.Now()
 	index, results, err := w.exchange(ops)
+	if ops > 0 {
+		m := w.fsm.measures
+		m.batchOps.Observe(float64(ops))
+		m.batchWait.Observe(began.Sub(batch[0].asked).Seconds())
+		m.batchSend.Observe(since(began))
+	}
 	if err != nil || w.fsm.applied.Current() >= index {
 		w.settle(batch, index, results, err)
 		return
@@ -257,6 +265,9 @@ func NewIdentityBatcher(p Proposer, clock func() time.Time) *IdentityBatcher {
 	b.mailbox = actor.StartBatch(1024, b.turn)
 	return b
 }
+
+// Waiting returns how many batches wait for the next entry.
+func (b *IdentityBatcher) Waiting() int { return b.mailbox.Len() }
 
 // Stop proposes what waits and ends the actor.
 func (b *IdentityBatcher) Stop() { b.mailbox.Stop() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -50,6 +51,8 @@ type UsageCounter struct {
 	// flushing serialises flushes: the loop's and those that tests ask for.
 	flushing sync.Mutex
 	pending  []byte // entry that was sent and is not known to be applied
+
+	sent, failed atomic.Uint64
 }
 
 // NewUsageCounter starts the counter of one node. send carries an entry to the
@@ -96,11 +99,17 @@ func (c *UsageCounter) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := c.send(ctx, c.pending)
-	if err == nil {
-		c.pending = nil
+	if err != nil {
+		c.failed.Add(1)
+		return err
 	}
-	return err
+	c.pending = nil
+	c.sent.Add(1)
+	return nil
 }
+
+// Flushes returns how many entries were sent, and how many attempts failed.
+func (c *UsageCounter) Flushes() (sent, failed uint64) { return c.sent.Load(), c.failed.Load() }
 
 // take makes an entry of all counters and sets them to nothing; nil when there
 // are none.

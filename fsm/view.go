@@ -38,6 +38,9 @@ type View struct {
 	// of Last-Modified, IndexToken that of Flagraft-Index.
 	UpdatedAt, LastModified, IndexToken []byte
 
+	// Compiled is when it was made.
+	Compiled Span
+
 	states   map[uint64]*ServedState // by feature state
 	segments map[uint64]*servedSegment
 	*onDemand

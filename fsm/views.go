@@ -177,6 +177,7 @@ type Live struct {
 	view     atomic.Pointer[View]
 	reached  Watermark     // index of the newest View
 	touched  atomic.Uint64 // last index that concerned the environment
+	waits    atomic.Int64  // since when (Unix ns) a change waits for its View; 0: none does
 	signal   actor.Signal
 	loop     *actor.Loop
 	recent   atomic.Pointer[[]*View] // see recent.go
@@ -209,6 +210,7 @@ func (l *Live) Reached() uint64 { return l.reached.Current() }
 func (l *Live) Gone() bool { return l.reached.Current() == gone }
 
 func (l *Live) touch(index uint64) {
+	l.waits.CompareAndSwap(0, time.Now().UnixNano())
 	l.touched.Store(index)
 	l.signal.Raise()
 }
@@ -247,11 +249,13 @@ func (l *Live) run(ctx context.Context) {
 
 // compile publishes the View of the newest state.
 func (l *Live) compile() {
+	began, waits := time.Now(), l.waits.Swap(0)
 	previous := l.view.Load()
 	view := compileView(l.views.fsm.State(), l.id, previous)
 	if view == nil {
 		return // deleted: the directory drops this actor soon
 	}
+	view.Compiled = Span{began, time.Now()}
 	l.view.Store(view)
 	if previous != nil && previous.paged.Load() {
 		l.keep(previous) // somebody may be between two of its pages
@@ -260,6 +264,11 @@ func (l *Live) compile() {
 		(*f)(view)
 	}
 	l.reached.Advance(view.Index)
+	m := l.views.fsm.measures
+	m.compile.Observe(view.Compiled.Ended.Sub(began).Seconds())
+	if waits != 0 {
+		m.lag.Observe(since(time.Unix(0, waits)))
+	}
 }
 
 // refresh moves the View to the newest state if nothing touched the environment

@@ -68,6 +68,7 @@ type Writer struct {
 type Written struct {
 	Index        uint64   // of the entry; 0 when the write changed nothing
 	Environments []uint64 // whose Views it touched
+	Timing       Timing
 }
 
 // request is one waiting transaction; a nil run only readies the Writer.
@@ -77,6 +78,7 @@ type request struct {
 	run    func(*Tx) error
 	answer chan<- outcome
 	reset  bool // leadership was gained
+	timing Timing
 
 	// Of the turn at hand.
 	tx     *Tx
@@ -119,7 +121,9 @@ func (w *Writer) Waiting() int { return w.mailbox.Len() }
 // returned as it is. Other errors are the [Proposer]'s.
 func (w *Writer) Write(ctx context.Context, author Author, run func(*Tx) error) (Written, error) {
 	answer := make(chan outcome, 1)
-	if err := w.mailbox.Tell(ctx, &request{ctx: ctx, author: author, run: run, answer: answer}); err != nil {
+	r := &request{ctx: ctx, author: author, run: run, answer: answer}
+	r.timing.Wait.Began = time.Now()
+	if err := w.mailbox.Tell(ctx, r); err != nil {
 		return Written{}, err
 	}
 	// The context is not watched here: once taken, the answer is either an error
@@ -160,7 +164,10 @@ func (w *Writer) group(batch []*request) int {
 		}
 		var index uint64
 		var result any
-		if index, result, err = w.propose.Propose(context.Background(), entry); err != nil {
+		began := time.Now()
+		index, result, err = w.propose.Propose(context.Background(), entry)
+		w.took(batch[:n], Span{began, time.Now()})
+		if err != nil {
 			// What was refused left no gap; a barrier would be another entry on the full disk.
 			w.verified = errors.Is(err, ErrReadOnly)
 			break
@@ -176,12 +183,23 @@ func (w *Writer) group(batch []*request) int {
 	for _, r := range batch[:n] {
 		switch {
 		case err != nil:
-			r.answer <- outcome{err: err}
+			r.answer <- outcome{written: Written{Timing: r.timing}, err: err}
 		default:
 			r.answer <- outcome{err: r.err}
 		}
 	}
 	return n
+}
+
+// took notes how long an entry of these transactions took.
+func (w *Writer) took(batch []*request, s Span) {
+	w.fsm.measures.writePropose.Observe(s.Ended.Sub(s.Began).Seconds())
+	for _, r := range batch {
+		if r.writes {
+			r.timing.Propose = s
+			w.fsm.measures.writeWait.Observe(r.timing.Wait.Ended.Sub(r.timing.Wait.Began).Seconds())
+		}
+	}
 }
 
 // ready makes sure that the fork shows everything committed before this turn.
@@ -270,6 +288,7 @@ func (named identitiesNamed) add(tx *Tx) {
 // runOne runs one transaction and leaves its result in r; it returns its size.
 func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, guard *identity.Guard) int {
 	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
+	r.timing.Wait.Ended = time.Now()
 	if r.run == nil {
 		return 0
 	}
@@ -326,7 +345,7 @@ func (w *Writer) answer(batch []*request, index uint64, done *ChangesetResult) {
 				applied(done.Results[i][j])
 			}
 		}
-		r.answer <- outcome{written: Written{Index: index, Environments: done.Touched[i]}}
+		r.answer <- outcome{written: Written{Index: index, Environments: done.Touched[i], Timing: r.timing}}
 		i++
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/destination"
@@ -195,17 +195,34 @@ func scheduleStatuses(r fsm.Reader) []scheduleStatus {
 	return out
 }
 
-// writeScheduleMetrics writes what there is to alert on, per schedule.
-func writeScheduleMetrics(w io.Writer, r fsm.Reader) {
-	for s := range fsm.BackupSchedules.All(r) {
-		for name, value := range map[string]float64{
-			"enabled":                        map[bool]float64{true: 1}[s.Enabled],
-			"due_timestamp_seconds":          float64(s.Due) / 1e6,
-			"last_success_timestamp_seconds": float64(s.LastSuccess) / 1e6,
-			"last_bytes":                     float64(s.LastBytes),
-			"failures":                       float64(s.Failures),
-		} {
-			metrics.WriteGaugeFloat64(w, fmt.Sprintf("flagraft_backup_%s{schedule=%q}", name, s.Name), value)
+// scheduleMetrics are what there is to alert on, per schedule.
+type scheduleMetrics struct {
+	node *Node
+}
+
+var scheduleReadings = []struct {
+	desc *prometheus.Desc
+	read func(*fsm.BackupSchedule) float64
+}{
+	{desc("flagraft_backup_enabled", "1 when a backup schedule is enabled.", "schedule"), func(s *fsm.BackupSchedule) float64 { return truth(s.Enabled) }},
+	{desc("flagraft_backup_due_timestamp_seconds", "When the next backup of a schedule is due.", "schedule"), func(s *fsm.BackupSchedule) float64 { return float64(s.Due) / 1e6 }},
+	{desc("flagraft_backup_last_success_timestamp_seconds", "When the last good backup of a schedule was taken; 0: none was.", "schedule"), func(s *fsm.BackupSchedule) float64 { return float64(s.LastSuccess) / 1e6 }},
+	{desc("flagraft_backup_last_bytes", "Size of the last good backup of a schedule.", "schedule"), func(s *fsm.BackupSchedule) float64 { return float64(s.LastBytes) }},
+	{desc("flagraft_backup_failures", "Backups of a schedule that failed since the last good one.", "schedule"), func(s *fsm.BackupSchedule) float64 { return float64(s.Failures) }},
+}
+
+// Describe implements prometheus.Collector.
+func (m *scheduleMetrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, r := range scheduleReadings {
+		ch <- r.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *scheduleMetrics) Collect(ch chan<- prometheus.Metric) {
+	for s := range fsm.BackupSchedules.All(m.node.fsm.State()) {
+		for _, r := range scheduleReadings {
+			ch <- gaugeOf(r.desc, r.read(&s), valid(s.Name))
 		}
 	}
 }

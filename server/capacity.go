@@ -1,8 +1,9 @@
 package server
 
 import (
-	"fmt"
 	"math"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // capacity is one bound of the node or the installation and how much of it is in use.
@@ -54,10 +55,23 @@ func (n *Node) fullest() (identities, keys int64) {
 	return identities, keys
 }
 
-// observeCapacities adds a pair of gauges for every bound.
-func (m *management) observeCapacities(n *Node, gauge func(string, func() float64)) {
-	for i, c := range n.capacities() {
-		gauge(fmt.Sprintf("flagraft_limit_used{name=%q,unit=%q}", c.Name, c.Unit), func() float64 { return float64(n.capacities()[i].Used) })
-		gauge(fmt.Sprintf("flagraft_limit_max{name=%q,unit=%q}", c.Name, c.Unit), func() float64 { return float64(n.capacities()[i].Max) })
+// capacityMetrics show every bound and how much of it is in use.
+type capacityMetrics struct {
+	node *Node
+}
+
+var (
+	limitUsed = desc("flagraft_limit_used", "How much of a bound of the node or the installation is in use; docs/operations/limits.md.", "name", "unit")
+	limitMax  = desc("flagraft_limit_max", "A bound of the node or the installation; 0: there is none.", "name", "unit")
+)
+
+// Describe implements prometheus.Collector.
+func (m *capacityMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- limitUsed; ch <- limitMax }
+
+// Collect implements prometheus.Collector.
+func (m *capacityMetrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range m.node.capacities() {
+		ch <- gaugeOf(limitUsed, float64(c.Used), c.Name, c.Unit)
+		ch <- gaugeOf(limitMax, float64(c.Max), c.Name, c.Unit)
 	}
 }

@@ -10,7 +10,14 @@ import (
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/tally"
 )
+
+// visit is what the server keeps of a request while it is served; it is pooled, so that none is allocated.
+type visit struct {
+	route.Match
+	cell tally.Cell
+}
 
 // handle serves one request. For raw rows it allocates nothing.
 func (s *Server) handle(ctx *fasthttp.RequestCtx) {
@@ -21,9 +28,9 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		s.shed(ctx)
 		return
 	}
-	m := s.matches.Get().(*route.Match)
-	defer s.finish(ctx, m)
-	s.dispatch(ctx, m)
+	v := s.visits.Get().(*visit)
+	defer s.finish(ctx, v)
+	s.dispatch(ctx, &v.Match)
 }
 
 // shed turns a request away before anything was done for it.
@@ -38,11 +45,11 @@ var healthPath = []byte("/health")
 func isHealth(ctx *fasthttp.RequestCtx) bool { return bytes.HasPrefix(ctx.Path(), healthPath) }
 
 // finish is the end of every request, also of one that panicked.
-func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
+func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 	if p := recover(); p != nil {
 		label := "unmatched"
-		if m.Row != nil {
-			label = m.Row.Label()
+		if v.Row != nil {
+			label = v.Row.Label()
 		}
 		s.panicked(label, p)
 		ctx.Response.Reset()
@@ -53,9 +60,9 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, m *route.Match) {
 	if s.draining.Load() {
 		ctx.Response.Header.SetConnectionClose()
 	}
-	s.metrics.count(m.Row, ctx.Response.StatusCode())
-	*m = route.Match{}
-	s.matches.Put(m)
+	s.metrics.count(v.cell, v.Row, ctx.Response.StatusCode(), time.Since(ctx.Time()))
+	v.Match = route.Match{}
+	s.visits.Put(v)
 	s.inFlight.Add(-1)
 }
 
@@ -91,10 +98,8 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 		raw.ServeRaw(ctx, m)
 		return
 	}
-	start := time.Now()
 	ctx.Response.Header.Set("Allow", m.Allow)
 	writeResponse(ctx, s.typed(m, s.detach(ctx)))
-	s.metrics.took(m.Row, start)
 }
 
 // unmatched answers OPTIONS of a known path, wrong methods, the console and unknown paths.

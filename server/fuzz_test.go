@@ -153,7 +153,7 @@ func (p *inProcess) ask(row *route.Row, params, query, name, value string, body 
 // error in Flagsmith's shape or OFREP's, and no place in the counts kept.
 func (p *inProcess) judge(t *testing.T, row *route.Row, ctx *fasthttp.RequestCtx) {
 	head, body, status := &ctx.Response.Header, ctx.Response.Body(), ctx.Response.StatusCode()
-	require.Zero(t, p.metrics.panics.Get(), "%s", row.OperationID)
+	require.Zero(t, p.metrics.panics.Load(), "%s", row.OperationID)
 	require.Zero(t, p.inFlight.Load())
 	require.True(t, status >= 200 && status < 500 || status == 503, "%s: %d %s", row.OperationID, status, body)
 	if status == 503 {

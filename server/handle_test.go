@@ -59,7 +59,7 @@ func TestPanicIsA500(t *testing.T) {
 		require.Equal(t, `{"detail":"Internal server error."}`, string(ctx.Response.Body()))
 		require.Equal(t, "*", string(ctx.Response.Header.Peek("Access-Control-Allow-Origin")))
 	}
-	require.EqualValues(t, 5, s.metrics.panics.Get())
+	require.EqualValues(t, 5, s.metrics.panics.Load())
 	require.Zero(t, s.inFlight.Load())
 }
 

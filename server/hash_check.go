@@ -75,12 +75,3 @@ func (n *Node) hashCheckStatus() hashCheckStatus {
 	v := n.fsm.Verdict()
 	return hashCheckStatus{Index: v.Mark, Agreed: v.Agreed, Differ: append([]string{}, v.Differ...)}
 }
-
-// observeHashChecks adds the gauges of the comparison.
-func (n *Node) observeHashChecks(gauge func(name string, f func() float64)) {
-	gauge("flagraft_hash_check_index", func() float64 { return float64(n.fsm.Verdict().Mark) })
-	gauge("flagraft_hash_check_agreed", func() float64 { return float64(n.fsm.Verdict().Agreed) })
-	gauge("flagraft_hash_check_differing", func() float64 { return float64(len(n.fsm.Verdict().Differ)) })
-	gauge("flagraft_hash_mismatches_total", func() float64 { return float64(n.fsm.Mismatches()) })
-	gauge("flagraft_hash_undecided_total", func() float64 { return float64(n.checker.Undecided()) })
-}

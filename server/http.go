@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/flagraft/flagraft/server/console"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
+	"github.com/flagraft/flagraft/server/tally"
 )
 
 // writeBuffer: larger than fasthttp's 4 KB, so that an answer of ordinary size is one write.
@@ -68,7 +68,7 @@ type Server struct {
 	connections connections
 	openStreams func() int // connections that were taken over; nil: none
 
-	matches  sync.Pool // of *route.Match, so that a lookup does not allocate
+	visits   sync.Pool // of *visit
 	http     *fasthttp.Server
 	listener net.Listener
 	tls      *apiTLS // nil: plain HTTP
@@ -215,11 +215,8 @@ func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node
 	s.bodies = newBodies(s.budget.bodies, st.ReadTimeout+writeTimeout+viewTimeout)
 	s.writes.limit, s.calls.limit = s.budget.writes, s.budget.calls
 	s.memory = newMemoryWatch(s.budget.limit)
-	s.matches.New = func() any { return new(route.Match) }
+	s.visits.New = func() any { return &visit{cell: tally.NewCell()} }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.streams, s.closeStreams = context.WithCancel(s.ctx)
 	return s
 }
-
-// since is the time that passed, for metrics.
-func since(start time.Time) float64 { return time.Since(start).Seconds() }

@@ -155,7 +155,7 @@ func TestManagement(t *testing.T) {
 	}
 	n.Client(t).Do("GET", "/version/", nil)
 	_, text := get("/metrics")
-	require.Contains(t, text, `flagraft_http_requests_total{operation="version",code="2xx"} 1`)
+	require.Contains(t, text, `flagraft_http_requests_total{code="2xx",operation="version"} 1`)
 	require.Contains(t, text, "flagraft_ready 1")
 	require.Contains(t, text, "flagraft_traits_unpersisted_total 0")
 }

@@ -8,12 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
-	"sync/atomic"
 	"time"
-
-	"github.com/VictoriaMetrics/metrics"
-
-	"github.com/flagraft/flagraft/fsm"
 )
 
 // management is the listener for operators: it speaks of this node only and asks for no credentials, so it listens on loopback unless told
@@ -23,7 +18,6 @@ type management struct {
 	http     *http.Server
 	listener net.Listener
 	done     chan error
-	set      atomic.Pointer[metrics.Set] // of the running node
 }
 
 func (n *Node) startManagement() (*management, error) {
@@ -67,7 +61,7 @@ func (m *management) routes() http.Handler {
 	mux.HandleFunc("GET /readyz", m.readyz)
 	mux.HandleFunc("GET /status", m.status)
 	mux.HandleFunc("POST /join", m.join)
-	mux.HandleFunc("GET /metrics", m.metrics)
+	mux.Handle("GET /metrics", m.node.metricsPage())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	// Not the command line: there may be secrets in it.
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -139,53 +133,4 @@ func (m *management) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = fmt.Fprintln(w, "not ready")
-}
-
-func (m *management) metrics(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	if set := m.set.Load(); set != nil {
-		set.WritePrometheus(w)
-		writeScheduleMetrics(w, m.node.fsm.State())
-	}
-	metrics.WriteProcessMetrics(w)
-}
-
-// observe adds the gauges of a node to its request metrics and publishes the set.
-func (m *management) observe(n *Node) {
-	if m == nil {
-		return
-	}
-	set := n.server.metrics.set
-	gauge := func(name string, f func() float64) { set.NewGauge(name, f) }
-	flag := func(b bool) float64 {
-		if b {
-			return 1
-		}
-		return 0
-	}
-	gauge("flagraft_ready", func() float64 { return flag(n.Ready()) })
-	gauge("flagraft_leader", func() float64 { return flag(n.cluster.IsLeader()) })
-	gauge("flagraft_applied_index", func() float64 { return float64(n.fsm.State().Index) })
-	gauge("flagraft_commit_index", func() float64 { return float64(n.cluster.CommitIndex()) })
-	gauge("flagraft_format_level", func() float64 { return float64(n.fsm.State().Level()) })
-	gauge("flagraft_known_format_level", func() float64 { return float64(fsm.FormatLevel) })
-	gauge("flagraft_age_seconds", func() float64 { return n.reads().Age().Seconds() })
-	gauge("flagraft_writer_waiting", func() float64 { return float64(n.writer.Waiting()) })
-	gauge("flagraft_identity_writes_waiting", func() float64 { return float64(n.identities.Waiting()) })
-	gauge("flagraft_http_in_flight", func() float64 { return float64(n.server.inFlight.Load()) })
-	gauge("flagraft_http_connections", func() float64 { return float64(n.server.connections.count()) })
-	gauge("flagraft_log_stores", func() float64 { return float64(n.cluster.Status().Storage.Stores) })
-	gauge("flagraft_disk_free_bytes", func() float64 { return float64(n.cluster.Space().Free) })
-	gauge("flagraft_disk_min_free_bytes", func() float64 { return float64(n.cluster.Space().Min) })
-	gauge("flagraft_disk_low", func() float64 { return flag(n.cluster.Space().Low) })
-	gauge("flagraft_read_only", func() float64 { return flag(n.cluster.ReadOnly()) })
-	gauge("flagraft_streams_open", func() float64 { return float64(n.streams.Open()) })
-	gauge("flagraft_stream_events_total", func() float64 { return float64(n.streams.Events()) })
-	gauge("flagraft_traits_unpersisted_total", func() float64 { return float64(n.sdk.Unpersisted()) })
-	gauge("flagraft_new_identities_refused_total", func() float64 { return float64(n.identities.Refused()) })
-	gauge("flagraft_streams_dropped_total", func() float64 { return float64(n.streams.Dropped()) })
-	n.observeHashChecks(gauge)
-	n.deliverer.observe(gauge)
-	m.observeCapacities(n, gauge)
-	m.set.Store(set)
 }

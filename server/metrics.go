@@ -1,68 +1,60 @@
 package server
 
 import (
-	"fmt"
-	"time"
+	"net/http"
+	"regexp"
 
-	"github.com/VictoriaMetrics/metrics"
-
-	"github.com/flagraft/flagraft/server/route"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// requestMetrics counts requests by operation. The set is the node's own: two nodes in one process do not mix.
-type requestMetrics struct {
-	set       *metrics.Set
-	rows      map[*route.Row]*rowMetrics
-	unmatched *rowMetrics
-	panics    *metrics.Counter
-	shed      *metrics.Counter
-	malformed *metrics.Counter
+// newRegistry is what the metrics page shows before the node runs: the process itself. Every node has its own; two nodes in one process do not mix.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+			Matcher: regexp.MustCompile(`^(/cpu/classes/gc/total:cpu-seconds|/sched/latencies:seconds)$`),
+		})),
+	)
+	return r
 }
 
-type rowMetrics struct {
-	codes    [6]*metrics.Counter // by hundreds
-	duration *metrics.Histogram  // typed rows only
+// metricsPage serves a registry in the formats that Prometheus asks for.
+func (n *Node) metricsPage() http.Handler {
+	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{ErrorLog: scrapeLog{n.log.With("page", "/metrics")}})
 }
 
-func newRequestMetrics(table *route.Table) *requestMetrics {
-	set := metrics.NewSet()
-	m := &requestMetrics{
-		set: set, rows: map[*route.Row]*rowMetrics{},
-		panics:    set.NewCounter("flagraft_http_panics_total"),
-		shed:      set.NewCounter("flagraft_http_shed_total"),
-		malformed: set.NewCounter("flagraft_http_malformed_total"),
-	}
-	m.unmatched = m.row("unmatched")
-	for _, r := range table.Rows() {
-		rm := m.row(r.Label())
-		if _, raw := r.Handler.(route.RawHandler); !raw {
-			rm.duration = set.NewHistogram(fmt.Sprintf(`flagraft_http_request_duration_seconds{operation=%q}`, r.Label()))
-		}
-		m.rows[r] = rm
-	}
-	return m
+// scrapeLog tells of metrics that could not be collected.
+type scrapeLog struct {
+	log interface{ Error(string, ...any) }
 }
 
-func (m *requestMetrics) row(label string) *rowMetrics {
-	rm := &rowMetrics{}
-	for i := 1; i < len(rm.codes); i++ {
-		rm.codes[i] = m.set.NewCounter(fmt.Sprintf(`flagraft_http_requests_total{operation=%q,code="%dxx"}`, label, i))
-	}
-	return rm
+// Println implements promhttp.Logger.
+func (l scrapeLog) Println(v ...any) { l.log.Error("metrics", "error", v) }
+
+// observe registers what a node that was put together measures. The names are part of the interface: docs/metrics.md.
+func (n *Node) observe() {
+	n.registry.MustRegister(n.server.metrics, &nodeMetrics{node: n}, &capacityMetrics{n}, &scheduleMetrics{n}, n.flags)
+	n.registry.MustRegister(n.deliverer.collectors()...)
+	n.registry.MustRegister(n.fsm.Collectors()...)
+	n.registry.MustRegister(n.cluster.Collectors()...)
 }
 
-func (m *requestMetrics) count(r *route.Row, status int) {
-	rm := m.rows[r]
-	if rm == nil {
-		rm = m.unmatched
-	}
-	if class := status / 100; class > 0 && class < len(rm.codes) {
-		rm.codes[class].Inc()
-	}
+// desc describes a metric whose values a collector reads.
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-func (m *requestMetrics) took(r *route.Row, start time.Time) {
-	if rm := m.rows[r]; rm != nil && rm.duration != nil {
-		rm.duration.Update(since(start))
+// gaugeOf is one value of a metric.
+func gaugeOf(d *prometheus.Desc, v float64, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
 	}
+	return 0
 }

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/cluster/actor"
 	files "github.com/flagraft/flagraft/console"
@@ -50,23 +52,26 @@ type Node struct {
 	// Clock is the wall clock; fault tests step it.
 	Clock func() time.Time
 
-	fsm        *fsm.FSM
-	views      *fsm.Views
-	progress   *fsm.Progress // how far the Views of all nodes are
-	cluster    *cluster.Node
-	writer     *fsm.Writer
-	batcher    *fsm.IdentityBatcher
-	identities *fsm.IdentityWriter
-	usage      *fsm.UsageCounter
-	streams    *sdk.Streams
-	mailer     *mail.Mailer
-	scheduler  *fsm.Scheduler
-	checker    *fsm.HashChecker
-	deliverer  *deliverer
-	api        *admin.API
-	sdk        *sdk.SDK
-	server     *Server
-	management *management
+	fsm         *fsm.FSM
+	views       *fsm.Views
+	progress    *fsm.Progress // how far the Views of all nodes are
+	cluster     *cluster.Node
+	writer      *fsm.Writer
+	batcher     *fsm.IdentityBatcher
+	identities  *fsm.IdentityWriter
+	usage       *fsm.UsageCounter
+	streams     *sdk.Streams
+	mailer      *mail.Mailer
+	scheduler   *fsm.Scheduler
+	checker     *fsm.HashChecker
+	deliverer   *deliverer
+	api         *admin.API
+	sdk         *sdk.SDK
+	server      *Server
+	openFeature *ofrep.API
+	management  *management
+	registry    *prometheus.Registry // what /metrics shows
+	flags       *flagMetrics
 
 	backups  chan struct{} // a place for each backup that is streamed
 	founding actor.Signal  // this node leads: see founding.go
@@ -87,6 +92,7 @@ func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), Webhooks: defaultWebhookTiming(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
 	n.fsm.OnDiverged(n.fatal)
+	n.registry, n.flags = newRegistry(), &flagMetrics{node: n, on: st.MetricsPerFlag}
 	return n
 }
 
@@ -167,8 +173,8 @@ func (n *Node) startActors() {
 // assemble makes the route table and the server of it.
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
-	n.sdk = n.newSDK()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.ofrep().Rows(), n.clusterRows(), n.nodeRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
+	n.sdk, n.openFeature = n.newSDK(), n.ofrep()
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.openFeature.Rows(), n.clusterRows(), n.nodeRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -191,7 +197,7 @@ func (n *Node) assemble() error {
 	n.deliverer = newDeliverer(n)
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api, n.server.atLevel = n.api, n.atLevel
-	n.management.observe(n)
+	n.observe()
 	return nil
 }
 
@@ -236,7 +242,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		format = fsm.FormatEdge
 	}
 	return sdk.New(sdk.Config{
-		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: n.usage, Streams: n.streams, Log: n.log,
+		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: countedUsage{n.usage, n.flags}, Streams: n.streams, Log: n.log,
 		Caps:      n.settings.IdentityCaps(),
 		Short:     func() bool { return n.server.memory.tight() },
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
@@ -275,6 +281,7 @@ func (n *Node) catchUp(budget time.Duration) error {
 func (n *Node) ofrep() *ofrep.API {
 	return ofrep.New(ofrep.Config{
 		Clock: n.Clock, FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
+		Evaluated:   func(environment, feature uint64) { n.flags.add(environment, feature, 1) },
 		EventStream: func(key string) string { return "/sse/environments/" + key + "/ofrep" },
 	})
 }

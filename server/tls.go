@@ -106,3 +106,11 @@ func (t *apiTLS) stop() {
 		t.loop.Stop()
 	}
 }
+
+// expiry is when the certificate ends; zero without one.
+func (t *apiTLS) expiry() time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.now.Load().Leaf.NotAfter
+}

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/VictoriaMetrics/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/settings"
@@ -49,35 +49,47 @@ type deliverer struct {
 	mu   sync.Mutex
 	busy map[uint64]bool // the webhooks being called; true: for another time
 
-	delivered, refused, failed, givenUp *metrics.Counter
+	attempts *prometheus.CounterVec // by outcome
+	givenUp  prometheus.Counter
 }
 
 func newDeliverer(n *Node) *deliverer {
-	count := func(name string) *metrics.Counter { return n.server.metrics.set.NewCounter(name) }
-	return &deliverer{
+	d := &deliverer{
 		node: n, settings: n.settings, timing: n.Webhooks, busy: map[uint64]bool{},
-		sender:    webhook.New(n.settings.WebhookTimeout, n.settings.AllowPrivateHooks, n.build.Version),
-		delivered: count(`flagraft_webhook_attempts_total{outcome="delivered"}`),
-		refused:   count(`flagraft_webhook_attempts_total{outcome="refused"}`),
-		failed:    count(`flagraft_webhook_attempts_total{outcome="failed"}`),
-		givenUp:   count(`flagraft_webhook_given_up_total`),
+		sender: webhook.New(n.settings.WebhookTimeout, n.settings.AllowPrivateHooks, n.build.Version),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "flagraft_webhook_attempts_total", Help: "Calls of webhooks from this node: delivered, refused by the receiver, or failed before an answer.",
+		}, []string{"outcome"}),
+		givenUp: prometheus.NewCounter(prometheus.CounterOpts{Name: "flagraft_webhook_given_up_total", Help: "Events that no webhook ever took, given up by this node."}),
+	}
+	for _, outcome := range []string{"delivered", "refused", "failed"} {
+		d.attempts.WithLabelValues(outcome)
+	}
+	return d
+}
+
+// collectors are what it counts, and what waits for all of them in the state.
+func (d *deliverer) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		d.attempts, d.givenUp,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "flagraft_webhook_events_waiting", Help: "Events that wait for their webhook."},
+			func() float64 { return float64(d.node.fsm.State().DeliveriesWaiting()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "flagraft_webhook_oldest_waiting_seconds", Help: "Age of the oldest event that waits for its webhook."}, d.oldest),
 	}
 }
 
-func (d *deliverer) observe(gauge func(string, func() float64)) {
-	gauge("flagraft_webhook_events_waiting", func() float64 { return float64(d.node.fsm.State().DeliveriesWaiting()) })
-	gauge("flagraft_webhook_oldest_waiting_seconds", func() float64 {
-		state, oldest := d.node.fsm.State(), fsm.Time(0)
-		for w := range fsm.Webhooks.Refs(state) {
-			if head, ok := fsm.WebhookDeliveriesWaiting.First(state, w.ID); ok && (oldest == 0 || head.Created < oldest) {
-				oldest = head.Created
-			}
+// oldest is the age of the oldest event that waits, in seconds.
+func (d *deliverer) oldest() float64 {
+	state, oldest := d.node.fsm.State(), fsm.Time(0)
+	for w := range fsm.Webhooks.Refs(state) {
+		if head, ok := fsm.WebhookDeliveriesWaiting.First(state, w.ID); ok && (oldest == 0 || head.Created < oldest) {
+			oldest = head.Created
 		}
-		if oldest == 0 {
-			return 0
-		}
-		return max(0, d.node.Clock().Sub(oldest.Std()).Seconds())
-	})
+	}
+	if oldest == 0 {
+		return 0
+	}
+	return max(0, d.node.Clock().Sub(oldest.Std()).Seconds())
 }
 
 // run is the loop.
@@ -198,11 +210,11 @@ func judge(status int, err error) fsm.DeliveryOutcome {
 func (d *deliverer) record(ctx context.Context, sent fsm.WebhookDelivery, outcome fsm.DeliveryOutcome, status int, failure error) error {
 	switch outcome {
 	case fsm.DeliveryDelivered:
-		d.delivered.Inc()
+		d.attempts.WithLabelValues("delivered").Inc()
 	case fsm.DeliveryRefused:
-		d.refused.Inc()
+		d.attempts.WithLabelValues("refused").Inc()
 	default:
-		d.failed.Inc()
+		d.attempts.WithLabelValues("failed").Inc()
 	}
 	now := d.node.Clock()
 	_, err := d.node.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
@@ -272,7 +284,7 @@ func (d *deliverer) sweep(ctx context.Context) error {
 				d.node.mailer.Queue(to, n.subject, n.body)
 			}
 		}
-		d.givenUp.Add(len(lost))
+		d.givenUp.Add(float64(len(lost)))
 		d.node.log.Warn("webhook events are given up", "events", len(lost))
 	}
 	return nil

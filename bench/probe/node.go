@@ -90,7 +90,7 @@ func (c *Counters) metrics(r io.Reader) error {
 			c.Allocs = uint64(v)
 		case "go_memstats_alloc_bytes_total":
 			c.AllocBytes = uint64(v)
-		case "go_gc_cpu_seconds_total":
+		case "go_cpu_classes_gc_total_cpu_seconds_total":
 			c.GC = time.Duration(v * float64(time.Second))
 		case "process_resident_memory_bytes":
 			c.RSS = uint64(v)

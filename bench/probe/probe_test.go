@@ -16,7 +16,7 @@ func TestNodes(t *testing.T) {
 	mux.HandleFunc("/status", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"storage":{"stores":4,"entries":9,"store_nanos":2000000}}`))
 	})
-	page := "go_memstats_mallocs_total 100\ngo_memstats_alloc_bytes_total 1e3\ngo_gc_cpu_seconds_total 1.5\nother{a=\"b\"} 7\nprocess_resident_memory_bytes 4096\n"
+	page := "go_memstats_mallocs_total 100\ngo_memstats_alloc_bytes_total 1e3\ngo_cpu_classes_gc_total_cpu_seconds_total 1.5\nother{a=\"b\"} 7\nprocess_resident_memory_bytes 4096\n"
 	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) })
 	s := httptest.NewServer(mux)
 	defer s.Close()

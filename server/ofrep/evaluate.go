@@ -31,6 +31,7 @@ func (c choice) visible(by caller) bool {
 
 // evaluation readies p for being evaluated in c's View.
 func (a *API) evaluation(c caller, p person) *evaluation {
+	a.evaluations.Add(1)
 	e := &evaluation{view: c.view, nobody: p.nobody()}
 	if e.nobody {
 		return e

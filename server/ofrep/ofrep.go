@@ -3,6 +3,7 @@ package ofrep
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -36,6 +37,8 @@ type Config struct {
 	Node string
 	// ReadBudget is how long a request waits for the index it asks for. Zero: 2 s.
 	ReadBudget time.Duration
+	// Evaluated is told of every flag that was evaluated alone. nil: nobody is.
+	Evaluated func(environment, feature uint64)
 	// EventStream gives the path and query of the stream that announces changes of
 	// an environment, by client-side key: message events with the JSON data
 	// {"type": "refetchEvaluation", "etag": <index token>}. nil: no eventStreams.
@@ -43,7 +46,10 @@ type Config struct {
 }
 
 // API holds the handlers.
-type API struct{ Config }
+type API struct {
+	Config
+	evaluations atomic.Uint64
+}
 
 // New makes the handlers.
 func New(c Config) *API {
@@ -59,8 +65,14 @@ func New(c Config) *API {
 	if c.ReadBudget == 0 {
 		c.ReadBudget = 2 * time.Second
 	}
-	return &API{c}
+	if c.Evaluated == nil {
+		c.Evaluated = func(uint64, uint64) {}
+	}
+	return &API{Config: c}
 }
+
+// Evaluations is how many contexts were evaluated.
+func (a *API) Evaluations() uint64 { return a.evaluations.Load() }
 
 // Rows are the routes of OFREP.
 func (a *API) Rows() []route.Row {
@@ -139,6 +151,7 @@ func (a *API) postFlag(ctx *fasthttp.RequestCtx, m *route.Match) {
 		notFound.write(ctx, key)
 		return
 	}
+	a.Evaluated(c.view.Environment.ID, chosen.Feature.ID)
 	ctx.Response.Header.SetContentType(jsonType)
 	ctx.Response.SetBodyRaw(chosen.append(nil))
 }

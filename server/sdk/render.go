@@ -123,9 +123,11 @@ func (s *SDK) appendFlags(dst []byte, c caller, sc *scratch, p person) (own, lis
 	overrides := v.IdentityOverrides(p.id)
 	if len(overrides) == 0 {
 		if list = sc.known.list(v, c.server); list != nil {
+			s.kept.Inc(sc.cell)
 			return dst, list
 		}
 	}
+	s.evaluated.Inc(sc.cell)
 	sc.prepare(c, v.Engine, p)
 	v.Engine.MatchSegments(&sc.subject, &sc.evaluation)
 	var slot listSlot
@@ -191,6 +193,7 @@ func (s *SDK) answerFeature(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p p
 		s.fail(ctx, route.Detail(fasthttp.StatusNotFound, msgFeatureNotFound))
 		return
 	}
+	s.evaluated.Inc(sc.cell)
 	sc.prepare(c, v.Engine, p)
 	o := v.Engine.EvaluateFeature(&sc.subject, &sc.evaluation, i)
 	state, variant := v.Winner(i, o), int(o.Variant)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/server/tally"
 )
 
 // scratch is what one identity request works with; it is pooled. Everything in it
@@ -21,6 +22,7 @@ type scratch struct {
 	evaluation eval.Evaluation
 	key        []byte // hashing key
 	arena      []byte // canonical forms of literals that were not canonical
+	cell       tally.Cell
 }
 
 // progress is whether a request made sure that this node has what others acknowledged.
@@ -48,7 +50,7 @@ type traitInput struct {
 }
 
 func newScratch() *scratch {
-	return &scratch{arena: make([]byte, 0, 256)}
+	return &scratch{arena: make([]byte, 0, 256), cell: tally.NewCell()}
 }
 
 func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
+	"github.com/flagraft/flagraft/server/tally"
 )
 
 // IdentityWriter commits identity operations; it is *[fsm.IdentityWriter].
@@ -93,7 +94,8 @@ type SDK struct {
 	incrementBody decoder[incrementInput]
 	analyticsBody decoder[analyticsInput]
 
-	unpersisted atomic.Uint64
+	unpersisted     atomic.Uint64
+	evaluated, kept *tally.Counter
 }
 
 // New makes the handlers.
@@ -123,6 +125,7 @@ func New(c Config) *SDK {
 		Config: c, node: []byte(c.Node), seed: maphash.MakeSeed(),
 		identifyBody: newDecoder[identifyInput](), bulkBody: newDecoder[bulkInput](),
 		traitBody: newDecoder[traitInputBody](), deprecated: newDecoder[deprecatedTraitInput](),
+		evaluated: tally.NewCounter(true), kept: tally.NewCounter(true),
 		incrementBody: newDecoder[incrementInput](), analyticsBody: newDecoder[analyticsInput](),
 	}
 	s.pool.New = func() any { return newScratch() }
@@ -138,3 +141,7 @@ func orDefault(d *time.Duration, v time.Duration) {
 // Unpersisted returns how many identity answers were given although their traits
 // were not stored.
 func (s *SDK) Unpersisted() uint64 { return s.unpersisted.Load() }
+
+// Evaluations returns how many identities were evaluated, and how many got a kept
+// list instead.
+func (s *SDK) Evaluations() (evaluated, kept uint64) { return s.evaluated.Count(), s.kept.Count() }

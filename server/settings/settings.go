@@ -116,6 +116,8 @@ type Settings struct {
 	BackupS3AccessKey string `flag:"backup-s3-access-key" secret:"true" usage:"key id for scheduled backups to S3-compatible storage; without it the AWS_ variables, the AWS credentials file and the machine's role are asked"`
 	BackupS3SecretKey string `flag:"backup-s3-secret-key" secret:"true" usage:"its secret"`
 
+	MetricsPerFlag bool `flag:"metrics-per-flag" usage:"also count evaluations flag by flag on /metrics: one series a flag and environment"`
+
 	LogLevel  string `flag:"log-level" default:"info" choice:"debug|info|warn|error" usage:"least severe records that are logged"`
 	LogFormat string `flag:"log-format" default:"text" choice:"text|json" usage:"form of log records"`
 }
