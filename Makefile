@@ -12,7 +12,7 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report deploy-check e2e faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ faults: build ## rounds of faults: FAULTS="-rounds 100 -nodes 5 -results results
 
 fuzz: ## every fuzz target for FUZZ (10s) each; FUZZ="-for 25m -results fuzz.jsonl" for a campaign
 	go run ./e2e/cmd/fuzz $(if $(findstring -,$(FUZZ)),$(FUZZ),-each $(FUZZ))
+
+deploy-check: ## linters of what lies in deploy/ (installs them from the distribution)
+	./deploy/check.sh
 
 clean: ## remove what was built and the local nodes' data
 	rm -rf bin data $(TOOLS)
