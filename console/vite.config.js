@@ -13,6 +13,6 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: { output: { codeSplitting: false } },
   },
-  worker: { format: 'es' },
+  worker: { format: 'es', rolldownOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } } },
   server: { proxy: { '/api': 'http://127.0.0.1:8000', '/version': 'http://127.0.0.1:8000', '/sse': 'http://127.0.0.1:8000' } },
 })

@@ -160,6 +160,12 @@ for name in python node; do
 done
 [[ ${https_started:-} == true ]] && stop_cluster
 
+if wanted console; then
+  say "== the console in a browser"
+  # shellcheck source=e2e/console.sh
+  . e2e/console.sh
+fi
+
 if [[ -d $dropin ]] && { ((${#parts[@]} == 0)) || [[ " ${parts[*]}" == *" dropin"* ]]; }; then
   say "== acceptance programs on a copy of ../shared/dropin"
   # shellcheck source=e2e/dropin.sh

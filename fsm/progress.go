@@ -34,6 +34,20 @@ func (p *Progress) Everywhere(environment uint64) uint64 { return p.merged.Load(
 // Alone reports whether this node is the only ready one, as it was last told.
 func (p *Progress) Alone() bool { return p.merged.Load().nodes == 1 }
 
+// Nodes is how many nodes are ready, as this node was last told.
+func (p *Progress) Nodes() uint64 { return p.merged.Load().nodes }
+
+// Here returns the index that this node's View of an environment reflects. A View that nothing touched since is as new as the state.
+func (p *Progress) Here(environment uint64) uint64 {
+	applied := p.views.fsm.applied.Current()
+	if l, ok := p.views.ByID(environment); ok {
+		if reached := l.reached.Current(); reached < l.touched.Load() {
+			return reached
+		}
+	}
+	return applied
+}
+
 // OnTold sets the function called after Everywhere changed: it must not block.
 func (p *Progress) OnTold(f func()) { p.told.Store(&f) }
 

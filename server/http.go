@@ -132,6 +132,7 @@ func (s *Server) stop(ctx context.Context) error {
 
 var (
 	streamPath    = []byte("/sse/")
+	eventsStream  = []byte(strings.TrimSuffix(eventsPath, "/"))
 	backupStream  = []byte(strings.TrimSuffix(backupPath, "/"))
 	exportStream  = []byte(strings.TrimSuffix(exportPath, "/"))
 	importStream  = []byte(strings.TrimSuffix(importPath, "/"))
@@ -142,7 +143,7 @@ var (
 // their own.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	switch uri := h.RequestURI(); {
-	case bytes.HasPrefix(uri, streamPath), bytes.HasPrefix(uri, backupStream), bytes.HasPrefix(uri, exportStream):
+	case bytes.HasPrefix(uri, streamPath), bytes.HasPrefix(uri, eventsStream), bytes.HasPrefix(uri, backupStream), bytes.HasPrefix(uri, exportStream):
 		return fasthttp.RequestConfig{}
 	case bytes.HasPrefix(uri, importStream) && len(h.PeekBytes(authorization)) > 0: // who sends none is not let in anyway
 		return fasthttp.RequestConfig{WriteTimeout: importTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}

@@ -73,6 +73,7 @@ type Node struct {
 	registry    *prometheus.Registry // what /metrics shows
 	flags       *flagMetrics
 
+	events   gate          // streams of changes
 	backups  chan struct{} // a place for each backup that is streamed
 	founding actor.Signal  // this node leads: see founding.go
 	founder  *actor.Loop
@@ -174,7 +175,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk, n.openFeature = n.newSDK(), n.ofrep()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.openFeature.Rows(), n.clusterRows(), n.nodeRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.openFeature.Rows(), n.clusterRows(), n.nodeRows(), n.viewRows(), n.eventRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
@@ -194,6 +195,7 @@ func (n *Node) assemble() error {
 	n.server.openStreams = n.streams.Open
 	n.identities.Bound(n.server.budget.identities)
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
+	n.events.limit = eventStreams
 	n.deliverer = newDeliverer(n)
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api, n.server.atLevel = n.api, n.atLevel

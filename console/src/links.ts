@@ -1,4 +1,4 @@
-import { prefixes, type Page } from './routes'
+import { pages, prefixes, type Page } from './routes'
 import { environmentKey, organisationID, projectID } from './state/place'
 
 /** linkTo is the address of a page for where we are, or null when we are nowhere that has one. */
@@ -19,3 +19,10 @@ export function linkTo(page: Page): string | null {
 /** environmentLink is an address in an environment: environmentLink(1, 'key', 'features', 12). */
 export const environmentLink = (project: number, environment: string, ...rest: (string | number)[]) =>
   ['/projects', project, 'environments', encodeURIComponent(environment), ...rest].join('/')
+
+/** pageLink is the address of one thing on the page with that title, or null while there is no such page. */
+export function pageLink(title: string, ...rest: (string | number)[]): string | null {
+  const page = pages.find(p => p.title === title)
+  const start = page ? linkTo(page) : null
+  return start === null ? null : [start, ...rest.map(encodeURIComponent)].join('/')
+}

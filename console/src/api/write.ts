@@ -9,9 +9,9 @@ export interface Write {
   /** The tables that change, as the change log names them. */
   models: readonly string[]
   /** The key of the environment whose clients see the change; without: the receipt ends with the commit. */
-  environment?: string
+  environment?: string | undefined
   /** Runs the opposite, offered in the receipt. */
-  undo?: () => unknown
+  undo?: (() => unknown) | undefined
   /** No toast for a refusal: the caller shows it. */
   quiet?: boolean
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Icon } from './Icon'
 
 interface Props {
@@ -7,15 +7,13 @@ interface Props {
   close: () => void
   children: ComponentChildren
   class?: string
-  /** A panel at the side instead of a box in the middle. */
-  side?: boolean
 }
 
 /** Dialog is the browser's own modal: it keeps the focus inside, gives it back, and closes with Escape. */
-export function Dialog({ title, close, children, class: name = '', side = false }: Props) {
+export function Dialog({ title, close, children, class: name = '' }: Props) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const back = document.activeElement as HTMLElement | null
     ref.current?.showModal()
     return () => back?.focus?.()
@@ -23,7 +21,7 @@ export function Dialog({ title, close, children, class: name = '', side = false 
   return (
     <dialog
       ref={ref}
-      class={`dialog ${side ? 'side' : ''} ${name}`}
+      class={`dialog ${name}`}
       aria-labelledby={id}
       onCancel={e => {
         e.preventDefault()

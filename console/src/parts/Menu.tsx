@@ -37,7 +37,8 @@ export function Menu({ label, button, choices, class: name = '', align = 'left',
   }
   return (
     <div class={`menu ${name}`} ref={root} onKeyDown={e => open && move(e, root.current, close)}>
-      <button type="button" class="menu-button" aria-haspopup="menu" aria-expanded={open} aria-controls={id} aria-label={label} onClick={() => setOpen(!open)}>
+      <button type="button" class="menu-button" aria-haspopup="menu" aria-expanded={open} aria-controls={open ? id : undefined} onClick={() => setOpen(!open)}>
+        <span class="visually-hidden">{label}: </span>
         {button}
       </button>
       {open && (

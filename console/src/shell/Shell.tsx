@@ -2,6 +2,7 @@ import { Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { Banner } from './Banner'
 import { NotFound } from './NotFound'
+import { PaletteKeys } from '../palette/Palette'
 import { pages, prefixes } from '../routes'
 import { Placed } from './Placed'
 import { Sidebar } from './Sidebar'
@@ -17,6 +18,7 @@ export function Shell() {
       <a class="skip" href="#main">
         Skip to the content
       </a>
+      <PaletteKeys />
       <Sidebar open={open} close={() => setOpen(false)} />
       <div class="stage">
         <Topbar openMenu={() => setOpen(true)} />

@@ -1,4 +1,56 @@
-/** openLive begins to follow what others change. */
-export function openLive() {}
+import { signal } from '@preact/signals'
+import { candidates, learn, type NodeList } from '../api/nodes'
+import { changed, changedAll } from '../api/query'
+import { get } from '../api/request'
+import { authorization } from '../api/token'
+import { connect, type Connection } from '../live/connect'
+import type { News } from '../live/follow'
+import { ownIndex } from './receipts'
 
-export function closeLive() {}
+/** Whether the stream of changes is connected. */
+export const live = signal(false)
+
+let connection: Connection | null = null
+let account = 0
+let timer = 0
+
+const source = () => ({ authorization: authorization() ?? '', origins: candidates() })
+
+/** openLive begins to follow what others change, and which nodes there are. */
+export function openLive(user: number) {
+  closeLive()
+  account = user
+  connection = connect(user, source(), hear)
+  timer = window.setInterval(() => void refreshNodes().catch(() => {}), 15_000)
+}
+
+export function closeLive() {
+  connection?.close()
+  connection = null
+  live.value = false
+  clearInterval(timer)
+}
+
+/** refreshNodes learns where to go when this node is lost. */
+export async function refreshNodes() {
+  learn(await get<NodeList>('/api/flagraft/v1/nodes/'))
+  connection?.use(source())
+}
+
+function hear(n: News) {
+  switch (n.kind) {
+    case 'up':
+      live.value = true
+      break
+    case 'down':
+      live.value = false
+      void refreshNodes().catch(() => {}) // finds the next node, and says so
+      break
+    case 'gap':
+      changedAll()
+      break
+    case 'change':
+      // What this tab has just written it has read again already.
+      if (n.event.index !== ownIndex() || n.event.users.some(u => u !== account)) changed(n.event.models)
+  }
+}

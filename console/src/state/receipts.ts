@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { get } from '../api/request'
 
 /** Receipt is what became of a change, as the toast shows it. */
 export interface Receipt {
@@ -6,18 +7,26 @@ export interface Receipt {
   label: string
   kind: 'committed' | 'live' | 'failed'
   detail: string
-  undo?: () => unknown
+  undo?: (() => unknown) | undefined
 }
 
 export const receipts = signal<Receipt[]>([])
 
 let last = 0
-const shown = 4
+let newest = ''
+const shown = 3
+
+/** ownIndex is the index of this tab's newest write. */
+export const ownIndex = () => newest
 
 function add(r: Omit<Receipt, 'id'>): number {
   const id = ++last
   receipts.value = [...receipts.value.slice(1 - shown), { ...r, id }]
   return id
+}
+
+function update(id: number, change: Partial<Receipt>) {
+  receipts.value = receipts.value.map(r => (r.id === id ? { ...r, ...change } : r))
 }
 
 export function dismiss(id: number) {
@@ -27,8 +36,40 @@ export function dismiss(id: number) {
 /** failed shows a refusal. */
 export const failed = (label: string, why: string) => add({ label, kind: 'failed', detail: why })
 
-/** committed shows a change that the cluster has accepted. */
-export function committed(c: { label: string; index: string; began: number; environment?: string; undo?: () => unknown }) {
-  const number = c.index.slice(c.index.indexOf('-') + 1)
-  add({ label: c.label, kind: 'committed', detail: `committed at index ${number}`, undo: c.undo })
+interface Committed {
+  label: string
+  index: string
+  began: number
+  environment?: string | undefined
+  undo?: (() => unknown) | undefined
 }
+
+/** committed shows a change that the cluster has accepted, and follows it until all ready nodes serve it. */
+export function committed({ label, index, began, environment, undo }: Committed) {
+  newest = index
+  const detail = `Committed at index ${number(index)}`
+  const id = add({ label, kind: 'committed', detail, undo })
+  if (environment !== undefined && index !== '') void followToNodes(id, detail, index, began, environment)
+}
+
+interface Views {
+  ready_nodes: number
+  reached: boolean
+}
+
+const tries = 15 // of two seconds each
+
+async function followToNodes(id: number, detail: string, index: string, began: number, environment: string) {
+  const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment)}/views/?index=${encodeURIComponent(index)}`
+  for (let i = 0; i < tries; i++) {
+    const views = await get<Views>(path).catch(() => null)
+    if (views?.reached) {
+      const n = views.ready_nodes
+      update(id, { kind: 'live', detail: `${detail}, live on ${n} of ${n} ${n === 1 ? 'node' : 'nodes'} after ${Math.round(performance.now() - began)} ms` })
+      return
+    }
+    update(id, { detail: `${detail}; not on all nodes yet` })
+  }
+}
+
+const number = (index: string) => index.slice(index.indexOf('-') + 1)

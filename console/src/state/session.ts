@@ -1,10 +1,9 @@
 import { signal } from '@preact/signals'
-import { learn, type NodeList } from '../api/nodes'
 import { forgetQueries } from '../api/query'
 import { get, request, whenUnauthenticated } from '../api/request'
 import { forgetToken, hasToken, setToken } from '../api/token'
 import type { User } from '../api/types'
-import { closeLive, openLive } from './live'
+import { closeLive, openLive, refreshNodes } from './live'
 
 /** Who is signed in: undefined while that is not known, null for nobody. */
 export const me = signal<User | null | undefined>(undefined)
@@ -40,12 +39,7 @@ async function enter() {
   const [user] = await Promise.all([get<User>('/api/v1/auth/users/me/'), refreshNodes()])
   me.value = user
   notice.value = ''
-  openLive()
-}
-
-/** refreshNodes learns where to go when this node is lost. */
-export async function refreshNodes() {
-  learn(await get<NodeList>('/api/flagraft/v1/nodes/'))
+  openLive(user.id)
 }
 
 /** SecondStep is what the second step of a sign-in needs. */

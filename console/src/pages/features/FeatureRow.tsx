@@ -13,16 +13,17 @@ interface Props {
   top: number
   height: number
   query: string
+  current: boolean
 }
 
 /** FeatureRow is a feature in the list: switched and edited in place. */
-export function FeatureRow({ spot, tags, row, top, height, query }: Props) {
+export function FeatureRow({ spot, tags, row, top, height, query, current }: Props) {
   const { feature: f, environment, project } = spot
   const state = f.environment_feature_state
   const mine = tags.filter(t => f.tags.includes(t.id))
   const changed = f.last_modified_in_current_environment ?? f.created_date
   return (
-    <div role="row" class="feature-row" aria-rowindex={row + 2} style={{ transform: `translateY(${top}px)`, height: `${height}px` }}>
+    <div role="row" class="feature-row" aria-current={current || undefined} aria-rowindex={row + 2} style={{ transform: `translateY(${top}px)`, height: `${height}px` }}>
       <span role="cell" class="cell-switch">
         <Switch on={state?.enabled ?? false} label={f.name} disabled={state === null} change={on => void switchFlag(spot, on).catch(() => {})} />
       </span>

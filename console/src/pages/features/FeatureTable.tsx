@@ -10,10 +10,11 @@ interface Props {
   features: Feature[]
   tags: Tag[]
   query: string
+  opened: number | undefined
 }
 
 /** FeatureTable makes only the rows in sight: a thousand features scroll like ten. Arrow keys go from row to row. */
-export function FeatureTable({ project, environment, features, tags, query }: Props) {
+export function FeatureTable({ project, environment, features, tags, query, opened }: Props) {
   const scroller = useRef<HTMLDivElement>(null)
   const narrow = useMedia('(max-width: 800px)')
   const height = narrow ? 68 : 46
@@ -57,6 +58,7 @@ export function FeatureTable({ project, environment, features, tags, query }: Pr
               spot={{ project, environment, feature: f }}
               tags={tags}
               query={query}
+              current={f.id === opened}
             />
           ))}
         </div>

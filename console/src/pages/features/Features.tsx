@@ -8,6 +8,7 @@ import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
 import { useEnvironments } from '../../state/place'
 import { NewFeature } from './NewFeature'
+import { FeaturePanel } from './FeaturePanel'
 import { FeatureTable } from './FeatureTable'
 import { FilterBar } from './FilterBar'
 import { apply, readFilter, writeFilter, type Filter } from './filter'
@@ -21,7 +22,7 @@ interface Props {
 }
 
 /** Features lists the flags of an environment; the address may name one, which is opened beside the list. */
-export function Features({ project, environment: key }: Props) {
+export function Features({ project, environment: key, feature, tab = 'value' }: Props) {
   const { query, route } = useLocation()
   const environment = useEnvironments(project)?.find(e => e.api_key === key)
   const tags = useList<Tag>(`/api/v1/projects/${project}/tags/`, ['Tag']).data
@@ -29,9 +30,11 @@ export function Features({ project, environment: key }: Props) {
   const [making, setMaking] = useState(false)
   const filter = readFilter(query)
   const shown = useMemo(() => apply(filter, features.data ?? []), [features.data, writeFilter(filter)])
+  const opened = feature === undefined ? undefined : features.data?.find(f => f.id === Number(feature))
   const change = (f: Filter) => route(environmentLink(project, key, 'features') + writeFilter(f), true)
   return (
-    <div class="features">
+    <div class={`features ${opened ? 'opened' : ''}`}>
+     <div class="features-list">
       <div class="features-head">
         <h1>
           Features{' '}
@@ -46,7 +49,7 @@ export function Features({ project, environment: key }: Props) {
       <FilterBar filter={filter} change={change} tags={tags ?? []} />
       {features.error && !features.data && <Empty icon="alert" title={features.error} />}
       {features.data && environment && shown.length > 0 && (
-        <FeatureTable project={project} environment={environment} features={shown} tags={tags ?? []} query={writeFilter(filter)} />
+        <FeatureTable project={project} environment={environment} features={shown} tags={tags ?? []} query={writeFilter(filter)} opened={opened?.id} />
       )}
       {features.data?.length === 0 && (
         <Empty icon="flag" title="No feature yet">
@@ -60,6 +63,8 @@ export function Features({ project, environment: key }: Props) {
           </button>
         </Empty>
       )}
+     </div>
+      {opened && environment && <FeaturePanel spot={{ project, environment, feature: opened }} tags={tags ?? []} tab={tab} query={writeFilter(filter)} />}
       {making && <NewFeature project={project} close={() => setMaking(false)} />}
     </div>
   )

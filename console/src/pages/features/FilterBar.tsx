@@ -76,7 +76,7 @@ function Picker<T extends string>({ label, options, value, pick, right }: { labe
   return (
     <Menu
       class="picker"
-      label={`${label}: ${options[value]}`}
+      label={label}
       align={right ? 'right' : 'left'}
       choices={(Object.keys(options) as T[]).map(v => ({ label: options[v], chosen: v === value, run: () => pick(v) }))}
       button={

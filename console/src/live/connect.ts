@@ -1,0 +1,49 @@
+import workerURL from './worker?sharedworker&url'
+import { follow, type News, type Source } from './follow'
+
+/** Connection is a place in the stream. */
+export interface Connection {
+  /** Tells where to ask from now on. */
+  use: (source: Source) => void
+  close: () => void
+}
+
+/** connect follows the changes for one account, through the worker where there is one. */
+export function connect(account: number, source: Source, hear: (n: News) => void): Connection {
+  return typeof SharedWorker === 'undefined' ? direct(source, hear) : shared(account, source, hear)
+}
+
+// The policy names the only address that a worker of ours may have.
+const policy = window.trustedTypes?.createPolicy('flagraft-worker', {
+  createScriptURL: url => {
+    if (url !== workerURL) throw new TypeError('no worker of ours')
+    return url
+  },
+})
+
+function shared(account: number, source: Source, hear: (n: News) => void): Connection {
+  const url = (policy?.createScriptURL(workerURL) ?? workerURL) as string
+  const { port } = new SharedWorker(url, { name: `flagraft-${account}`, type: 'module' })
+  port.onmessage = ({ data }: MessageEvent<News>) => hear(data)
+  port.postMessage(source)
+  const bye = () => port.postMessage('bye')
+  const back = (e: PageTransitionEvent) => e.persisted && port.postMessage(source)
+  window.addEventListener('pagehide', bye)
+  window.addEventListener('pageshow', back)
+  return {
+    use: s => port.postMessage((source = s)),
+    close: () => {
+      bye()
+      window.removeEventListener('pagehide', bye)
+      window.removeEventListener('pageshow', back)
+      port.close()
+    },
+  }
+}
+
+function direct(first: Source, hear: (n: News) => void): Connection {
+  let source = first
+  const running = new AbortController()
+  void follow(() => source, hear, running.signal)
+  return { use: s => (source = s), close: () => running.abort() }
+}

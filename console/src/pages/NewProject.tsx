@@ -1,0 +1,63 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import type { Environment, Organisation, Project } from '../api/types'
+import { write } from '../api/write'
+import { environmentLink } from '../links'
+import { Dialog } from '../parts/Dialog'
+import { Field } from '../parts/Field'
+import { useForm } from '../parts/useForm'
+import { go } from '../state/place'
+
+interface Props {
+  /** Without one, it is made too. */
+  organisation: Organisation | undefined
+  close: () => void
+}
+
+const environments = ['Development', 'Production']
+
+/** NewProject makes a project with two environments, and an organisation when there is none. */
+export function NewProject({ organisation, close }: Props) {
+  const { route } = useLocation()
+  const [name, setName] = useState('')
+  const [owner, setOwner] = useState('')
+  const [made, setMade] = useState(organisation) // so that a second try does not make a second one
+  const form = useForm(async () => {
+    const home = made ?? (await write<Organisation>('POST', '/api/v1/organisations/', { name: owner }, { label: `Organisation ${owner} made`, models: ['Organisation'], quiet: true }))
+    setMade(home)
+    const project = await write<Project>('POST', '/api/v1/projects/', { name, organisation: home.id }, { label: `Project ${name} made`, models: ['Project'], quiet: true })
+    const first: Environment[] = []
+    for (const environment of environments) {
+      first.push(
+        await write<Environment>('POST', '/api/v1/environments/', { name: environment, project: project.id }, {
+          label: `Environment ${environment} made`,
+          models: ['Environment'],
+          quiet: true,
+        }),
+      )
+    }
+    go({ organisation: home.id, project: project.id })
+    close()
+    route(environmentLink(project.id, first[0]!.api_key, 'features'))
+  })
+  return (
+    <Dialog title="New project" close={close}>
+      <form class="form" onSubmit={form.onSubmit}>
+        {!made && <Field label="Organisation" required autofocus autocomplete="organization" value={owner} change={setOwner} error={form.fields.name} hint="Who it belongs to: your company or team." />}
+        <Field label="Project" required autofocus={!!made} autocomplete="off" value={name} change={setName} error={made ? form.fields.name : undefined}
+          hint={`One program or product. It begins with the environments ${environments.join(' and ')}.`} />
+        <p class="form-error" role="alert">
+          {form.message}
+        </p>
+        <div class="actions">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button class="button primary" disabled={form.busy}>
+            Make the project
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,56 @@
+import { useQuery } from '../../api/query'
+import { Empty } from '../../parts/Empty'
+import { ago, moment } from '../../parts/time'
+import { featureModels, save, type Spot } from './flag'
+import { lines, undoing, type FeatureEvent } from './history'
+
+/** HistoryTab is what happened to the feature here: who, when, from what to what, and back. */
+export function HistoryTab({ spot }: { spot: Spot }) {
+  const { environment, feature } = spot
+  const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment.api_key)}/features/${feature.id}/history/?limit=50`
+  const history = useQuery<{ results: FeatureEvent[] }>(path, featureModels)
+  if (history.error && !history.data) return <Empty icon="alert" title={history.error} />
+  const events = (history.data?.results ?? []).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
+  if (history.data && events.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
+  return (
+    <ol class="history">
+      {events.map(({ event, lines }) => (
+        <Event key={event.id} spot={spot} event={event} lines={lines} />
+      ))}
+    </ol>
+  )
+}
+
+function Event({ spot, event, lines: all }: { spot: Spot; event: FeatureEvent; lines: ReturnType<typeof lines> }) {
+  const undo = undoing(event)
+  const name = event.author.name || 'the installation'
+  return (
+    <li class="history-event">
+      <div class="history-head">
+        <strong>{name}</strong>
+        <time class="muted" dateTime={event.time} title={`${moment(event.time)}, at index ${event.index}`}>
+          {ago(event.time)}
+        </time>
+        {undo && (
+          <button
+            type="button"
+            class="button small"
+            aria-label={`Undo what ${name} changed ${ago(event.time)}`}
+            onClick={() => void save(spot, undo, `${spot.feature.name} as before ${moment(event.time)}`).catch(() => {})}
+          >
+            Undo
+          </button>
+        )}
+      </div>
+      <ul>
+        {all.map((l, i) => (
+          <li key={i} class="history-line">
+            {l.what}
+            {l.old !== undefined && <del class="mono">{l.old}</del>}
+            {l.now !== undefined && <ins class="mono">{l.now}</ins>}
+          </li>
+        ))}
+      </ul>
+    </li>
+  )
+}

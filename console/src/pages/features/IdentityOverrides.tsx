@@ -1,0 +1,85 @@
+import { useState } from 'preact/hooks'
+import { useQuery } from '../../api/query'
+import type { Scalar } from '../../api/types'
+import { write } from '../../api/write'
+import { Field } from '../../parts/Field'
+import { Icon } from '../../parts/Icon'
+import { Switch } from '../../parts/Switch'
+import { useForm } from '../../parts/useForm'
+import { shown, stateModels, type Spot } from './flag'
+
+interface Override {
+  identifier: string
+  feature_state: { enabled: boolean; feature_state_value: Scalar }
+}
+
+/** IdentityOverrides are for single identities, and come before every segment. */
+export function IdentityOverrides({ spot }: { spot: Spot }) {
+  const { feature, environment } = spot
+  const base = `/api/v1/environments/${encodeURIComponent(environment.api_key)}`
+  const overrides = useQuery<{ results: Override[] }>(`${base}/edge-identity-overrides?feature=${feature.id}`, stateModels)
+  const put = (identifier: string, enabled: boolean, value: Scalar, label: string, undo?: () => unknown) =>
+    write('PUT', `${base}/edge-identities-featurestates`, { identifier, feature: feature.id, enabled, feature_state_value: value }, {
+      label,
+      models: stateModels,
+      environment: environment.api_key,
+      undo,
+    })
+  const remove = (o: Override) =>
+    write('DELETE', `${base}/edge-identities-featurestates`, { identifier: o.identifier, feature: feature.id }, {
+      label: `Override for ${o.identifier} removed`,
+      models: stateModels,
+      environment: environment.api_key,
+      undo: () => put(o.identifier, o.feature_state.enabled, o.feature_state.feature_state_value, `Override for ${o.identifier} is back`),
+    })
+  return (
+    <section class="block" aria-labelledby="identity-overrides">
+      <h3 id="identity-overrides">Identities</h3>
+      <p class="muted">For single identities, before every segment.</p>
+      {overrides.error && <p class="field-error">{overrides.error}</p>}
+      <ul class="overrides">
+        {overrides.data?.results.map(o => (
+          <li key={o.identifier} class="override">
+            <div class="override-head">
+              <Icon name="identity" size={16} />
+              <strong class="override-name">{o.identifier}</strong>
+              <span class="mono override-value">{shown(o.feature_state.feature_state_value)}</span>
+              <Switch
+                on={o.feature_state.enabled}
+                label={`${feature.name} for ${o.identifier}`}
+                change={on => {
+                  const value = o.feature_state.feature_state_value
+                  const set = (on: boolean): Promise<unknown> => put(o.identifier, on, value, `${feature.name} switched ${on ? 'on' : 'off'} for ${o.identifier}`, () => set(!on))
+                  void set(on).catch(() => {})
+                }}
+              />
+              <button type="button" class="button ghost square small" aria-label={`Remove the override for ${o.identifier}`} onClick={() => void remove(o).catch(() => {})}>
+                <Icon name="trash" size={16} />
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+      <NewOverride spot={spot} put={put} />
+    </section>
+  )
+}
+
+type Put = (identifier: string, enabled: boolean, value: Scalar, label: string) => Promise<unknown>
+
+function NewOverride({ spot: { feature }, put }: { spot: Spot; put: Put }) {
+  const [identifier, setIdentifier] = useState('')
+  const state = feature.environment_feature_state
+  const form = useForm(async () => {
+    await put(identifier, !(state?.enabled ?? false), state?.feature_state_value ?? null, `Override for ${identifier} made`)
+    setIdentifier('')
+  })
+  return (
+    <form class="inline-form" onSubmit={form.onSubmit}>
+      <Field label="Identifier" autocomplete="off" required value={identifier} change={setIdentifier} error={form.fields.identifier ?? (form.message || undefined)} />
+      <button class="button" disabled={form.busy}>
+        Switch {state?.enabled ? 'off' : 'on'} for it
+      </button>
+    </form>
+  )
+}

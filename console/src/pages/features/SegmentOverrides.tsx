@@ -1,0 +1,96 @@
+import { useEffect, useState } from 'preact/hooks'
+import { useList } from '../../api/query'
+import type { Flag, FlagOverride, Segment } from '../../api/types'
+import { Icon } from '../../parts/Icon'
+import { Switch } from '../../parts/Switch'
+import { useReorder } from '../../parts/useReorder'
+import { saveOverrides, type Spot } from './flag'
+import { ValueEditor } from './ValueEditor'
+import { sum, Weights, weightsOf } from './Weights'
+
+type Override = Omit<FlagOverride, 'priority'>
+
+/** SegmentOverrides are edited together and saved as one change; the first segment that an identity is in wins. */
+export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
+  const { feature, project } = spot
+  const segments = useList<Segment>(`/api/v1/projects/${project}/segments/`, ['Segment']).data ?? []
+  const before = ordered(flag)
+  const [draft, setDraft] = useState(before)
+  const known = JSON.stringify(before)
+  useEffect(() => setDraft(before), [known])
+  const dirty = JSON.stringify(draft) !== known
+  const valid = draft.every(o => sum(o.variants) <= 100 && (o.value?.type !== 'integer' || /^-?\d+$/.test(o.value.value)))
+  const nameOf = (i: number) => segments.find(s => s.id === draft[i]?.segment.id)?.name ?? `segment ${draft[i]?.segment.id}`
+  const reorder = useReorder(draft.length, nameOf, (from, to) => setDraft(d => moved(d, from, to)))
+  const set = (i: number, change: Partial<Override>) => setDraft(draft.map((o, n) => (n === i ? { ...o, ...change } : o)))
+  const free = segments.filter(s => !draft.some(o => o.segment.id === s.id) && (s.feature === null || s.feature === feature.id))
+
+  const add = (id: number) =>
+    setDraft([...draft, { segment: { id }, enabled: flag.environment_default.enabled, value: flag.environment_default.value, variants: flag.environment_default.variants }])
+  const save = () =>
+    void saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () =>
+      saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`),
+    ).catch(() => {})
+
+  return (
+    <section class="block" aria-labelledby="segment-overrides">
+      <h3 id="segment-overrides">Segments</h3>
+      <p class="muted">The first segment that an identity is in decides. Drag to change the order, or use the arrow keys on a handle.</p>
+      <p class="visually-hidden" aria-live="assertive">
+        {reorder.said}
+      </p>
+      <ol class="overrides">
+        {draft.map((o, i) => (
+          <li key={o.segment.id} class="override" {...reorder.row(i)}>
+            <div class="override-head">
+              <button type="button" class="drag-handle" {...reorder.handle(i)}>
+                <Icon name="drag" />
+              </button>
+              <span class="override-number">{i + 1}</span>
+              <strong class="override-name">{nameOf(i)}</strong>
+              <Switch on={o.enabled} label={`${feature.name} for ${nameOf(i)}`} change={enabled => set(i, { enabled })} />
+              <button type="button" class="button ghost square small" aria-label={`Remove the override for ${nameOf(i)}`} onClick={() => setDraft(draft.filter((_, n) => n !== i))}>
+                <Icon name="trash" size={16} />
+              </button>
+            </div>
+            <ValueEditor label={`Value for ${nameOf(i)}`} value={o.value} change={value => set(i, { value })} />
+            {feature.multivariate_options.length > 0 && (
+              <Weights
+                options={feature.multivariate_options}
+                weights={weightsOf(feature.multivariate_options, o.variants)}
+                change={variants => set(i, { variants })}
+                rest="the value above"
+              />
+            )}
+          </li>
+        ))}
+      </ol>
+      {free.length > 0 && (
+        <select class="select" aria-label="Add an override for a segment" value="" onChange={e => e.currentTarget.value && add(Number(e.currentTarget.value))}>
+          <option value="">Add an override for a segment…</option>
+          {free.map(s => (
+            <option key={s.id} value={s.id}>
+              {s.name}
+            </option>
+          ))}
+        </select>
+      )}
+      <div class={`save-bar ${dirty ? '' : 'idle'}`}>
+        <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
+          Discard
+        </button>
+        <button type="button" class="button primary" disabled={!dirty || !valid} onClick={save}>
+          Save overrides
+        </button>
+      </div>
+    </section>
+  )
+}
+
+const ordered = (flag: Flag): Override[] => flag.segment_overrides.toSorted((a, b) => a.priority - b.priority).map(({ priority: _, ...o }) => o)
+
+function moved<T>(list: T[], from: number, to: number): T[] {
+  const next = list.slice()
+  next.splice(to, 0, ...next.splice(from, 1))
+  return next
+}

@@ -1,0 +1,65 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Flag, FlagState, MultivariateOption } from '../../api/types'
+import { write } from '../../api/write'
+import { featureModels, save, shown, untyped, type Spot } from './flag'
+import { NewVariant } from './NewVariant'
+import { sameValue, ValueEditor } from './ValueEditor'
+import { sum, Weights, weightsOf } from './Weights'
+
+/** ValueTab is what everybody gets whom no override concerns. */
+export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
+  const { feature, project } = spot
+  const options = feature.multivariate_options
+  const saved = flag.environment_default
+  const before = { value: saved.value, variants: weightsOf(options, saved.variants) }
+  const [draft, setDraft] = useState(before)
+  const known = JSON.stringify(before)
+  useEffect(() => setDraft(before), [known]) // somebody else saved: theirs is what there is
+  const dirty = JSON.stringify(draft) !== known
+  const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
+
+  const change = () => {
+    const state: Partial<FlagState> = {}
+    const undo: Partial<FlagState> = {}
+    if (!sameValue(draft.value, before.value)) [state.value, undo.value] = [draft.value, before.value]
+    if (JSON.stringify(draft.variants) !== JSON.stringify(before.variants)) [state.variants, undo.variants] = [draft.variants, before.variants]
+    const label = 'value' in state ? `${feature.name} set to ${shown(untyped(draft.value))}` : `Shares of ${feature.name} changed`
+    void save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`)).catch(() => {})
+  }
+  const remove = (o: MultivariateOption) =>
+    void write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
+      label: `Variant removed from ${feature.name}, in all environments`,
+      models: featureModels,
+      environment: spot.environment.api_key,
+    }).catch(() => {})
+
+  return (
+    <form
+      class="form"
+      onSubmit={e => {
+        e.preventDefault()
+        change()
+      }}
+    >
+      <section class="block">
+        <h3>Value</h3>
+        <ValueEditor label={`Value of ${feature.name}`} value={draft.value} change={value => setDraft({ ...draft, value })} />
+      </section>
+      <section class="block">
+        <h3>Variants</h3>
+        {options.length > 0 && (
+          <Weights options={options} weights={draft.variants} change={variants => setDraft({ ...draft, variants })} rest="the value above" remove={remove} />
+        )}
+        <NewVariant spot={spot} />
+      </section>
+      <div class={`save-bar ${dirty ? '' : 'idle'}`}>
+        <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
+          Discard
+        </button>
+        <button class="button primary" disabled={!dirty || !valid}>
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}

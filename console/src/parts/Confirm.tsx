@@ -1,0 +1,57 @@
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { messageOf } from '../api/error'
+import { Dialog } from './Dialog'
+
+interface Props {
+  title: string
+  button: string
+  children: ComponentChildren
+  run: () => Promise<unknown>
+  close: () => void
+  /** Must be typed before the button works: for what cannot be undone. */
+  word?: string
+}
+
+/** Confirm asks before something that cannot be undone. */
+export function Confirm({ title, button, children, run, close, word }: Props) {
+  const [typed, setTyped] = useState('')
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState('')
+  const act = async () => {
+    setBusy(true)
+    try {
+      await run()
+      close()
+    } catch (e) {
+      setError(messageOf(e))
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={title} close={close}>
+      <div class="form">
+        <div>{children}</div>
+        {word !== undefined && (
+          <label class="field">
+            <span>
+              Type <code>{word}</code> to confirm
+            </span>
+            <input class="input mono" autocomplete="off" value={typed} onInput={e => setTyped(e.currentTarget.value)} />
+          </label>
+        )}
+        <p class="form-error" role="alert">
+          {error}
+        </p>
+        <div class="actions">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="button" class="button danger-fill" disabled={busy || (word !== undefined && typed !== word)} onClick={act}>
+            {button}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  )
+}

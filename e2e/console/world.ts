@@ -1,0 +1,63 @@
+import { expect, type Page } from '@playwright/test'
+
+export const email = 'admin@example.com'
+export const password = 'flagraft-Demo-1!' // of --demo
+
+/** API talks to a node as the demo's administrator. */
+export class API {
+  constructor(private readonly origin: string, private readonly token: string) {}
+
+  static async signIn(origin: string): Promise<API> {
+    const anybody = new API(origin, '')
+    let key = ''
+    await expect.poll(async () => (key = (await anybody.send('POST', '/api/v1/auth/login/', { email, password }).catch(() => ({ key: '' }))).key)).not.toBe('')
+    return new API(origin, key)
+  }
+
+  async send(method: string, path: string, body?: unknown): Promise<any> {
+    const headers: Record<string, string> = { 'Content-Type': 'application/json' }
+    if (this.token) headers.Authorization = `Token ${this.token}`
+    const answer = await fetch(this.origin + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
+    return answer.status === 204 ? null : answer.json()
+  }
+
+  /** environments of the demo project: Development and Production. */
+  async environments(): Promise<{ id: number; api_key: string; name: string }[]> {
+    return (await this.send('GET', '/api/v1/environments/?project=1')).results
+  }
+}
+
+/** flag is what an SDK gets at a node. */
+export async function flag(origin: string, key: string, name: string): Promise<{ enabled: boolean; feature_state_value: unknown }> {
+  return (await fetch(`${origin}/api/v1/flags/?feature=${name}`, { headers: { 'X-Environment-Key': key } })).json() as any
+}
+
+/** signIn goes to the features of the demo project. Whatever the page complains about fails the test. */
+export async function signIn(page: Page, origin: string) {
+  watch(page)
+  await page.goto(origin)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: 'Demo', exact: true }).click()
+  await expect(page.getByRole('switch', { name: 'banner_text' })).toBeVisible()
+}
+
+const refused = new WeakMap<Page, string[]>()
+
+function watch(page: Page) {
+  const found: string[] = []
+  refused.set(page, found)
+  page.on('pageerror', e => found.push(String(e)))
+  page.on('dialog', d => {
+    found.push(`dialog: ${d.message()}`)
+    void d.dismiss()
+  })
+  page.on('console', m => {
+    if (m.type() === 'error' && !/Failed to load resource|ERR_CONNECTION/.test(m.text())) found.push(m.text())
+  })
+}
+
+/** calm demands that the page complained of nothing: neither an error nor something that its policy refused. */
+export const calm = (page: Page) => expect(refused.get(page)).toEqual([])
