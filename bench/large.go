@@ -64,7 +64,7 @@ func (b *bench) large(ctx context.Context, dir string) error {
 }
 
 // listTurns is how often each list is asked for.
-const listTurns = 60
+const listTurns = 200
 
 func (b *bench) lists(ctx context.Context, c *nodes.Cluster, p *nodes.Project) error {
 	project, environment := fmt.Sprintf("/api/v1/projects/%d/", p.ID), "/api/v1/environments/"+p.EnvironmentKey+"/"
@@ -135,7 +135,7 @@ func (b *bench) toggles(ctx context.Context, c *nodes.Cluster, p *nodes.Project)
 	enabled, _ := state["enabled"].(bool)
 	path := fmt.Sprintf("/api/v1/environments/%s/featurestates/%v/", p.EnvironmentKey, state["id"])
 	atLeader, everywhere := &Timing{What: "toggle to the leader's flags", Bound: 20}, &Timing{What: "toggle to every node's flags", Bound: 60}
-	for range 2 * listTurns {
+	for range listTurns {
 		enabled = !enabled
 		type seen struct {
 			node *nodes.Node

@@ -189,6 +189,9 @@ func (f featureScope) render(row fsm.Feature) feature {
 func (f featureScope) lastModified(row fsm.Feature) (anywhere, here *string) {
 	newest := fsm.Time(0)
 	for e := range fsm.EnvironmentsByProject.Refs(f.c, row.Project) {
+		if !e.UseV2FeatureVersioning { // there are no versions
+			continue
+		}
 		v, ok := fsm.ServingVersion(f.c, e.ID, row.ID)
 		if !ok {
 			continue
