@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		short.Shorten()
 		keep(set, &short, &c)
 	}
-	if identities := set.Lookup("identities"); (c.Scale || c.Peers != "") && !*quick && identities.Value.String() == identities.DefValue {
+	if (c.Scale || c.Peers != "") && !*quick && !given(set)["identities"] {
 		c.Profile.Identities = bench.FewIdentities
 	}
 	self, err := os.Executable()
@@ -86,10 +86,16 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return write(report, *form, *page, *check, out)
 }
 
+// given are the flags on the command line.
+func given(set *flag.FlagSet) map[string]bool {
+	names := map[string]bool{}
+	set.Visit(func(f *flag.Flag) { names[f.Name] = true })
+	return names
+}
+
 // keep makes c the short form, except for what was given on the command line.
 func keep(set *flag.FlagSet, short, c *bench.Config) {
-	given := map[string]bool{}
-	set.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	given := given(set)
 	short.Binary, short.Dir, short.Only, short.Peers, short.Scale, short.Profiles, short.AtLeader = c.Binary, c.Dir, c.Only, c.Peers, c.Scale, c.Profiles, c.AtLeader
 	if given["runs"] {
 		short.Runs = c.Runs
