@@ -126,6 +126,36 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkContext goes from a context to its result, with one of the segments matching.
+func BenchmarkContext(b *testing.B) {
+	env, traits := traitProfile(15)
+	c := &Context{Environment: EnvironmentContext{Key: "key", Name: "bench"}, Identity: &IdentityContext{Identifier: "i", Traits: traits}}
+	for i := range env.features {
+		c.Features = append(c.Features, env.features[i].context)
+	}
+	for i, g := range env.segments {
+		segment := *g.context
+		if i > 0 { // the others ask for what nobody has
+			rule := segment.Rules[0].Rules[0]
+			rule.Conditions = append([]Condition{{Property: "nobody", Operator: Equal, Value: "x"}}, rule.Conditions...)
+			segment.Rules = []SegmentRule{{Type: All, Rules: []SegmentRule{rule}}}
+		}
+		c.Segments = append(c.Segments, &segment)
+	}
+	b.Run("untraced", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			Evaluate(c)
+		}
+	})
+	b.Run("traced", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			EvaluateTraced(c, &Trace{})
+		}
+	})
+}
+
 func TestEvaluationDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes pools forget on purpose")

@@ -228,8 +228,9 @@ func (c *compiler) rules(rules []SegmentRule) []rule {
 		if n := len(rules[i].Conditions); n > 0 {
 			compiled[i].conditions = make([]condition, n)
 		}
+		details := make([]detail, len(rules[i].Conditions))
 		for j := range rules[i].Conditions {
-			c.condition(&compiled[i].conditions[j], &rules[i].Conditions[j])
+			c.condition(&compiled[i].conditions[j], &details[j], &rules[i].Conditions[j])
 		}
 		c.sortChecks(&compiled[i])
 	}
@@ -267,12 +268,9 @@ func (c *compiler) slot(name string) int32 {
 	return c.slots.number(name)
 }
 
-func (c *compiler) condition(compiled *condition, given *Condition) {
-	*compiled = condition{
-		op:     operatorOf(given.Operator),
-		text:   given.Value,
-		detail: &detail{property: given.Property, operator: given.Operator},
-	}
+func (c *compiler) condition(compiled *condition, more *detail, given *Condition) {
+	more.property, more.operator = given.Property, given.Operator
+	*compiled = condition{op: operatorOf(given.Operator), text: given.Value, detail: more}
 	c.property(compiled, given.Property)
 	switch compiled.op {
 	case opEqual, opNotEqual, opGreaterThan, opGreaterThanInclusive, opLessThan, opLessThanInclusive:

@@ -206,6 +206,16 @@ func (ev *Evaluation) seal() {
 	}
 }
 
+// matchAll has all of n segments match, which were found to by another Environment.
+func (ev *Evaluation) matchAll(n int) {
+	ev.matched = cleared(ev.matched, (n+63)/64)
+	for i := range n {
+		ev.matched[i>>6] |= 1 << (i & 63)
+	}
+	ev.any, ev.first = n > 0, 0
+	ev.seal()
+}
+
 // EvaluateFeature decides feature i alone and looks only at the segments that
 // override it. Afterwards Matches and Outcomes are not meaningful.
 func (e *Environment) EvaluateFeature(s *Subject, ev *Evaluation, i int) Outcome {

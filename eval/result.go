@@ -30,26 +30,51 @@ type SegmentResult struct {
 }
 
 // Evaluate evaluates a context. The context is not changed.
-func Evaluate(c *Context) *Result { return EvaluateTraced(c, nil) }
+func Evaluate(c *Context) *Result {
+	// Most segments do not match as a rule: what those override is not sorted to features.
+	all := Compile(c.spec(nil, c.Segments), nil)
+	var subject Subject
+	c.fill(&subject, all)
+	var ev Evaluation
+	all.MatchSegments(&subject, &ev)
+	matching := make([]*SegmentContext, 0, len(c.Segments))
+	for _, i := range ev.AppendMatches(nil) {
+		matching = append(matching, c.Segments[i])
+	}
+	env := Compile(c.spec(c.Features, matching), all)
+	ev.matchAll(len(matching))
+	env.DecideFeatures(&subject, &ev)
+	return newResult(env, &ev)
+}
 
 // EvaluateTraced is Evaluate that also records why, unless trace is nil.
 func EvaluateTraced(c *Context, trace *Trace) *Result {
-	env := Compile(&Spec{
-		Key: c.Environment.Key, Name: c.Environment.Name,
-		Features: c.Features, Segments: c.Segments,
-	}, nil)
-	var subject Subject
-	subject.Reset(env)
-	subject.makeDocument = c.document
-	if c.Identity != nil {
-		subject.SetIdentity(c.Identity.Identifier, c.Identity.Key)
-		for _, t := range c.Identity.Traits {
-			subject.SetTrait(t.Name, t.Value)
-		}
+	if trace == nil {
+		return Evaluate(c)
 	}
+	env := Compile(c.spec(c.Features, c.Segments), nil)
+	var subject Subject
+	c.fill(&subject, env)
 	evaluation := Evaluation{Trace: trace}
 	env.Evaluate(&subject, &evaluation)
 	return newResult(env, &evaluation)
+}
+
+func (c *Context) spec(features []*FeatureContext, segments []*SegmentContext) *Spec {
+	return &Spec{Key: c.Environment.Key, Name: c.Environment.Name, Features: features, Segments: segments}
+}
+
+// fill makes a subject the context's identity.
+func (c *Context) fill(s *Subject, env *Environment) {
+	s.Reset(env)
+	s.makeDocument = c.document
+	if c.Identity == nil {
+		return
+	}
+	s.SetIdentity(c.Identity.Identifier, c.Identity.Key)
+	for _, t := range c.Identity.Traits {
+		s.SetTrait(t.Name, t.Value)
+	}
 }
 
 // MatchSegment tells whether one segment matches, without the need for an
