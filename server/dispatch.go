@@ -95,11 +95,20 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 		return
 	}
 	if raw, ok := m.Row.Handler.(route.RawHandler); ok {
+		if s.tracing != nil {
+			s.traceRaw(ctx, m, raw)
+			return
+		}
 		raw.ServeRaw(ctx, m)
 		return
 	}
 	ctx.Response.Header.Set("Allow", m.Allow)
-	writeResponse(ctx, s.typed(m, s.detach(ctx)))
+	req := s.detach(ctx)
+	if s.tracing != nil {
+		writeResponse(ctx, s.traceTyped(m, req))
+		return
+	}
+	writeResponse(ctx, s.typed(s.ctx, m, req))
 }
 
 // unmatched answers OPTIONS of a known path, wrong methods, the console and unknown paths.
@@ -116,8 +125,7 @@ func (s *Server) unmatched(ctx *fasthttp.RequestCtx, m *route.Match) {
 }
 
 // typed serves a typed row by its kind.
-func (s *Server) typed(m *route.Match, req *route.Request) route.Response {
-	ctx := s.ctx
+func (s *Server) typed(ctx context.Context, m *route.Match, req *route.Request) route.Response {
 	if err := acceptable(req); err != nil && m.Row.Kind != route.Local {
 		return route.ErrorResponse(err)
 	}

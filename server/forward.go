@@ -57,9 +57,21 @@ func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
 		return route.ErrorResponse(route.Unavailable(msgBusy, 1))
 	}
 	defer s.writes.leave(1)
-	payload, err := encodeRequest(req)
+	way, span := s.tracing.Forward(ctx)
+	req.Trace = s.tracing.Parent(way)
+	data, err := s.forward(way, req)
+	span.End(err)
 	if err != nil {
 		return route.ErrorResponse(err)
+	}
+	return s.written(ctx, data)
+}
+
+// forward brings back the leader's answer, or the error to answer with.
+func (s *Server) forward(ctx context.Context, req *route.Request) (data []byte, err error) {
+	payload, err := encodeRequest(req)
+	if err != nil {
+		return nil, err
 	}
 	patience, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
 	defer cancel()
@@ -67,23 +79,23 @@ func (s *Server) write(ctx context.Context, req *route.Request) route.Response {
 	for {
 		data, err := s.call(ctx, payload)
 		if err == nil {
-			return s.written(data)
+			return data, nil
 		}
 		unknown := errors.Is(err, cluster.ErrUnknownOutcome)
 		switch {
 		case errors.Is(err, cluster.ErrTooLarge):
-			return route.ErrorResponse(route.TooLarge(s.settings.MaxBodyBytes))
+			return nil, route.TooLarge(s.settings.MaxBodyBytes)
 		case unknown && !repeatable:
-			return route.ErrorResponse(route.Unavailable(msgUnknown, 1))
+			return nil, route.Unavailable(msgUnknown, 1)
 		case !unknown && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
 			s.log.Error("write", "path", req.Path, "error", err)
-			return route.ErrorResponse(route.Internal())
+			return nil, route.Internal()
 		}
 		if !s.waitLeader(patience) {
 			if unknown {
-				return route.ErrorResponse(route.Unavailable(msgUnknown, 1))
+				return nil, route.Unavailable(msgUnknown, 1)
 			}
-			return route.ErrorResponse(route.Unavailable(msgNoLeader, 1))
+			return nil, route.Unavailable(msgNoLeader, 1)
 		}
 	}
 }
@@ -125,7 +137,7 @@ func (s *Server) waitLeader(ctx context.Context) bool {
 }
 
 // written turns the leader's answer into ours once our own Views show the write.
-func (s *Server) written(data []byte) route.Response {
+func (s *Server) written(ctx context.Context, data []byte) route.Response {
 	r, w, err := decodeAnswer(data)
 	if err != nil {
 		s.log.Error("answer of the leader", "error", err)
@@ -143,6 +155,7 @@ func (s *Server) written(data []byte) route.Response {
 		s.log.Warn("a write is committed but not visible here yet", "index", w.Index, "error", err)
 		r.Headers = append(r.Headers, route.Header{Name: headerVisible, Value: "false"})
 	}
+	s.traceShown(ctx, w)
 	state := s.fsm.State()
 	r.Headers = append(r.Headers, route.Header{Name: headerIndex, Value: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, w.Index))})
 	return r
@@ -166,7 +179,10 @@ func (s *Server) serveWrite(ctx context.Context, from string, payload []byte) ([
 		// A node of another version knows a row that this one does not.
 		return encodeAnswer(route.ErrorResponse(route.NotFoundDetail()), fsm.Written{})
 	}
+	ctx, span := s.tracing.Write(ctx, req.Trace, m.Row.Label())
 	a, err := s.serveTyped(ctx, &m, req)
+	s.traceWritten(ctx, a.Written)
+	span.End(err)
 	if errors.Is(err, actor.ErrStopped) {
 		return nil, cluster.ErrUnavailable // this node is going down: nothing was run
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
 	"github.com/flagraft/flagraft/server/tally"
+	"github.com/flagraft/flagraft/server/tracing"
 )
 
 // writeBuffer: larger than fasthttp's 4 KB, so that an answer of ordinary size is one write.
@@ -40,6 +41,7 @@ type Server struct {
 	table    *route.Table
 	common   *commonHeaders
 	metrics  *requestMetrics
+	tracing  *tracing.Tracer // nil: nobody asked for traces
 	proxies  proxies
 	console  *console.Console // nil: there is none
 

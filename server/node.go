@@ -25,6 +25,7 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/sdk"
 	"github.com/flagraft/flagraft/server/settings"
+	"github.com/flagraft/flagraft/server/tracing"
 )
 
 // freshness is how lately a node must have heard from the leader to answer an unchanged identity by itself.
@@ -70,6 +71,7 @@ type Node struct {
 	server      *Server
 	openFeature *ofrep.API
 	management  *management
+	tracing     *tracing.Tracer
 	registry    *prometheus.Registry // what /metrics shows
 	flags       *flagMetrics
 
@@ -110,6 +112,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 		return err
 	}
 	if n.cluster, err = cluster.Start(ctx, n.clusterConfig()); err != nil {
+		return err
+	}
+	if n.tracing, err = tracing.Start(ctx, n.cluster.ID(), n.build.Version, n.log); err != nil {
 		return err
 	}
 	if err := n.checkRestoreFile(); err != nil {
@@ -187,7 +192,7 @@ func (n *Node) assemble() error {
 		return err
 	}
 	n.server = newServer(n.settings, n.log, table, n.cluster.ID())
-	n.server.proxies = trusted
+	n.server.proxies, n.server.tracing = trusted, n.tracing
 	if n.server.console, err = n.newConsole(table); err != nil {
 		return err
 	}
@@ -358,6 +363,9 @@ func (n *Node) stop(ctx context.Context) error {
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.stop(ctx))
+	}
+	if err := n.tracing.Stop(ctx); err != nil {
+		n.log.Warn("the last traces are lost", "error", err)
 	}
 	n.stopActors()
 	if n.cluster != nil {

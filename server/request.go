@@ -61,6 +61,7 @@ type (
 		Remote  string       `cbor:"6,keyasint"`
 		Headers []wireHeader `cbor:"7,keyasint"`
 		Body    []byte       `cbor:"8,keyasint,omitempty"`
+		Trace   string       `cbor:"9,keyasint,omitempty"`
 	}
 	wireAnswer struct {
 		Status       int          `cbor:"1,keyasint"`
@@ -93,7 +94,7 @@ var wireMode, _ = cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid}.DecMode() // fix
 
 func encodeRequest(r *route.Request) ([]byte, error) {
 	return cbor.Marshal(wireRequest{Method: r.Method, Path: r.Path, Query: r.Query, Scheme: r.Scheme, Host: r.Host, Remote: r.Remote,
-		Headers: toWire(r.Headers), Body: r.Body})
+		Headers: toWire(r.Headers), Body: r.Body, Trace: r.Trace})
 }
 
 func decodeRequest(data []byte) (*route.Request, error) {
@@ -102,7 +103,7 @@ func decodeRequest(data []byte) (*route.Request, error) {
 		return nil, err
 	}
 	return &route.Request{Method: w.Method, Path: w.Path, Query: w.Query, Scheme: w.Scheme, Host: w.Host, Remote: w.Remote,
-		Headers: fromWire(w.Headers), Body: w.Body}, nil
+		Headers: fromWire(w.Headers), Body: w.Body, Trace: w.Trace}, nil
 }
 
 func encodeAnswer(r route.Response, w fsm.Written) ([]byte, error) {

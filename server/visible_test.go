@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -26,7 +27,7 @@ func TestWriteNotVisibleHere(t *testing.T) {
 		answer := func(index uint64) route.Response {
 			data, err := encodeAnswer(route.Response{Status: 201}, fsm.Written{Index: index})
 			require.NoError(t, err)
-			return s.written(data)
+			return s.written(context.Background(), data)
 		}
 		late := answer(7)
 		require.Equal(t, 201, late.Status)

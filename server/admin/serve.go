@@ -162,7 +162,7 @@ func (a *API) transact(call *route.Call, in any) (Answer, error) {
 	case errors.Is(err, fsm.ErrPanicked):
 		return Answer{Response: route.ErrorResponse(route.Internal())}, nil
 	case err != nil:
-		return Answer{}, err
+		return Answer{Written: written}, err
 	case t.repeated != nil:
 		return a.shown(a.newCtx(call, a.FSM.State(), nil).recalled(*t.repeated)), nil
 	}

@@ -16,6 +16,8 @@ type Request struct {
 	Remote  string // client address without port
 	Headers []Header
 	Body    []byte
+	// Trace is the step of a trace that goes on with it, in the form of W3C's traceparent; "": none. Nodes give it to each other.
+	Trace string
 }
 
 // Header is one header line.
