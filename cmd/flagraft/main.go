@@ -25,7 +25,7 @@ func main() {
 		SilenceErrors: true,
 		Version:       build().Version,
 	}
-	root.AddCommand(newServeCommand(), newEvalCommand(), newClusterCommand(), newSettingsCommand(), newBackupCommand(), newExportCommand(), newImportCommand(), newCACommand(), newOrgCommand())
+	root.AddCommand(newServeCommand(), newEvalCommand(), newClusterCommand(), newSettingsCommand(), newBackupCommand(), newExportCommand(), newImportCommand(), newCACommand(), newOrgCommand(), newHealthCommand())
 	if err := root.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "flagraft:", err)
 		code := 1
