@@ -12,7 +12,7 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report deploy-check e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,8 +84,15 @@ faults: build ## rounds of faults: FAULTS="-rounds 100 -nodes 5 -results results
 fuzz: ## every fuzz target for FUZZ (10s) each; FUZZ="-for 25m -results fuzz.jsonl" for a campaign
 	go run ./e2e/cmd/fuzz $(if $(findstring -,$(FUZZ)),$(FUZZ),-each $(FUZZ))
 
-deploy-check: ## linters of what lies in deploy/ (installs them from the distribution)
+# Tools of deploy/ have a module of their own, as linters do.
+$(TOOLS)/deploy/nfpm: deploy/check/go.mod
+	cd deploy/check && go build -trimpath -o ../../$@ github.com/goreleaser/nfpm/v2/cmd/nfpm
+
+dist: $(TOOLS)/deploy/nfpm ## dist/: static binaries, deb, rpm, the chart, SBOMs, checksums
+	./deploy/dist.sh dist $< linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+deploy-check: ## lint, render and try what is in deploy/ (installs linters; as root also Debian packages)
 	./deploy/check.sh
 
 clean: ## remove what was built and the local nodes' data
-	rm -rf bin data $(TOOLS)
+	rm -rf bin data dist $(TOOLS)

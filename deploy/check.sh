@@ -11,21 +11,27 @@ mkdir -p "$tools"
 export CGO_ENABLED=0 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # The order in which they run; each is a function below.
-checks=(shell yaml docker compose haproxy systemd config chart pods services packages install sbom)
+checks=(shell yaml alerts dashboard docker targets compose haproxy systemd config chart pods services packages install sbom)
 
 # --- tools
 
 debian() { # debian COMMAND PACKAGE: makes sure that a command is there
-  command -v "$1" >/dev/null && return
+  command -v "$1" >/dev/null || apt_install "$2"
+}
+apt_install() {
   command -v apt-get >/dev/null || { echo "$1 is not installed"; return 1; }
-  [[ -f $work/apt-updated ]] || apt-get update -qq && touch "$work/apt-updated"
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$2" >/dev/null
+  local as=()
+  [[ $(id -u) == 0 ]] || as=(sudo)
+  [[ -f $work/apt-updated ]] || { "${as[@]}" apt-get update -qq && touch "$work/apt-updated"; } || return 1
+  # Only the programs: nothing is started.
+  "${as[@]}" env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$1" >/dev/null
 }
 
 python() { # a Python with deploy/check/requirements.txt
   local stamp
   stamp=$(sha256sum deploy/check/requirements.txt)
   if [[ $(cat "$tools/venv/stamp" 2>/dev/null) != "$stamp" ]]; then
+    python3 -c 'import ensurepip' 2>/dev/null || apt_install python3-venv || return 1
     rm -rf "$tools/venv"
     python3 -m venv "$tools/venv" && "$tools/venv/bin/pip" install -q -r deploy/check/requirements.txt && echo "$stamp" >"$tools/venv/stamp" || return 1
   fi
@@ -35,7 +41,7 @@ go_tool() { # go_tool NAME PACKAGE: of the module in deploy/check
   [[ $tools/$1 -nt deploy/check/go.mod && ($2 != ./* || $tools/$1 -nt deploy/check/$2/main.go) ]] && return
   go -C deploy/check build -trimpath -ldflags '-s -w' -o "$tools/$1" "$2"
 }
-helm() { go_tool helm helm.sh/helm/v3/cmd/helm && "$tools/helm" "$@"; }
+helm() { go_tool helm helm.sh/helm/v3/cmd/helm && "$tools/helm" "$@" --kube-version 1.37.0; }
 
 binary() { # the binary that the other checks run
   [[ -x $work/flagraft ]] || go build -trimpath -o "$work/flagraft" ./cmd/flagraft
@@ -74,6 +80,18 @@ check_yaml() { # but for the chart's templates, which are no YAML before they ar
     deploy/helm/flagraft/*.yaml deploy/helm/flagraft/ci/*.yaml "$work/rendered"
 }
 
+check_alerts() { # well formed, and each fires when it must and only then
+  debian promtool prometheus && promtool check rules --lint=all --lint-fatal deploy/grafana/alerts.yaml && promtool test rules deploy/grafana/alerts_test.yaml
+}
+
+check_dashboard() { # every query parses; Grafana's variables stand for values of these forms
+  debian promtool prometheus && debian jq jq &&
+    jq -r '"groups:", "- name: dashboard", "  rules:", ([.. | .expr? // empty] | to_entries[] |
+      "  - record: panel:query:\(.key)", "    expr: \(.value | gsub("\\$__rate_interval"; "5m") | gsub("\\$[a-z]+"; "x") | tojson)")' \
+      deploy/grafana/flagraft.json >"$work/queries.yaml" &&
+    promtool check rules --lint=none "$work/queries.yaml"
+}
+
 check_docker() {
   python && "$tools/venv/bin/hadolint" deploy/docker/Dockerfile || return 1
   # No engine here: that what .dockerignore lets through is enough to build is tried without one.
@@ -81,9 +99,13 @@ check_docker() {
   # shellcheck disable=SC2046 # one name a line
   tar -cf - --exclude=node_modules --exclude=testdata --exclude='*_test.go' $(sed -n 's/^!//p' .dockerignore | xargs -I{} sh -c 'test -e {} && echo {}') | tar -C "$work/context" -xf - &&
     go -C "$work/context" build -trimpath -buildvcs=false -o "$work/from-context" ./cmd/flagraft &&
-    "$work/from-context" health --help >/dev/null && # the HEALTHCHECK
-    ! "$work/from-context" health --live --management 127.0.0.1:1 2>/dev/null &&
-    { ! file "$work/from-context" | grep -q dynamically; }
+    go version -m "$work/from-context" | grep -q CGO_ENABLED=0 || return 1
+  "$work/from-context" health --live --management 127.0.0.1:1 2>/dev/null # the HEALTHCHECK, of nobody
+  (($? == 3))
+}
+
+check_targets() { # the other processor that releases are for
+  GOOS=linux GOARCH=arm64 go build -trimpath -o "$work/arm64" ./cmd/flagraft
 }
 
 check_compose() {
@@ -112,7 +134,7 @@ check_systemd() {
   [[ -z $said ]] || { echo "$said"; return 1; }
   systemd-analyze security --offline=true --threshold=20 "$work/flagraft.service" | tail -1
   ((PIPESTATUS[0] == 0)) || return 1
-  mkdir -p "$work/etc"
+  mkdir -p "$work/etc/etc" # whose users are made there
   systemd-sysusers --root="$work/etc" "$root/deploy/systemd/flagraft.sysusers" 2>&1 | grep -v '^Creating' && return 1
   grep -q '^flagraft:' "$work/etc/etc/passwd"
 }
@@ -125,7 +147,7 @@ check_config() { # flagraft serve --config takes the example, as it is and with 
   sed -E -e 's/^# ([a-z0-9-]+:)/\1/' -e '/^cluster-(ca|cert|key):/d' -e "s#/etc/flagraft/#$work/#" -e "s#/var/lib/flagraft#$work/config-data2#" deploy/systemd/flagraft.yaml >"$work/all.yaml"
   echo secret-secret-secret >"$work/cluster-secret"
   echo flagraft-Demo-1! >"$work/admin-password"
-  sed -i -e 's/node-[abc].example.com/127.0.0.1/' "$work/all.yaml"
+  sed -i -e 's/node-[abc].example.com/127.0.0.1/g' "$work/all.yaml"
   starts "$work/all.yaml"
 }
 starts() { # starts CONFIG: whether a node with it comes as far as its management port, on ports that are free, and stops in order

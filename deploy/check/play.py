@@ -48,9 +48,9 @@ class Node:
             p.mkdir(parents=True, exist_ok=True)
 
     def env(self):
-        env = {}
+        env, known = {}, {"POD_NAME": self.name, "POD_IP": self.ip}
         for name, value in self.raw.items():
-            value = re.sub(r"\$\((\w+)\)", lambda m: {"POD_NAME": self.name, "POD_IP": self.ip, **env}.get(m.group(1), m.group(0)), value or "")
+            value = known.get(name) or re.sub(r"\$\((\w+)\)", lambda m: {**env, **known}.get(m.group(1), m.group(0)), value)
             for mounted, path in self.paths.items():
                 if value == mounted or value.startswith(mounted + "/"):
                     value = str(path) + value[len(mounted):]
@@ -80,9 +80,15 @@ class Node:
         sys.exit(f"{self.name} is not ready:\n" + (work / f"{self.name}.log").read_text()[-3000:])
 
     def stop(self):
-        self.process.terminate()
-        code = self.process.wait(PATIENCE)
-        assert code == 0, f"{self.name} stopped with {code}"
+        stop([self])
+
+
+def stop(nodes):
+    for n in nodes:
+        n.process.terminate()
+    for n in nodes:
+        code = n.process.wait(PATIENCE)
+        expect(f"{n.name} stops in order", code == 0)
 
 
 def expect(what, ok):
@@ -167,9 +173,7 @@ def pods(rendered):
         moved.start()
         moved.await_ready()
         expect("a pod comes back at another address as the same node", json.loads(moved.ask("/status"))["node_id"] == before and await_members(moved, names))
-    for n in nodes:
-        n.stop()
-    expect("pods stop in order", True)
+    stop(nodes)
 
 
 def services(project, haproxy):
@@ -221,8 +225,7 @@ def services(project, haproxy):
     failed = [a for a in answers if a != 200]
     expect(f"each node restarted behind the balancer: {len(answers)} requests, {len(failed)} failed {failed[:3]}", answers and not failed)
     balancer.terminate()
-    for n in nodes:
-        n.stop()
+    stop(nodes)
 
 
 enter_namespaces()
