@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -81,4 +82,15 @@ func TestNodes(t *testing.T) {
 		require.Equal(t, list["node"], list["leader"])
 		require.Equal(t, 401, n.Client(t).Do("GET", "/api/flagraft/v1/nodes/", nil).Status)
 	}
+}
+
+func TestInstallation(t *testing.T) {
+	n := servertest.Start(t, func(st *settings.Settings) { st.RegistrationInvite = true })
+	require.Equal(t, map[string]any{"version": "test", "has_users": true, "registration": "invited", "mails": false},
+		n.Client(t).Object("GET", "/api/flagraft/v1/installation/", nil, 200))
+	empty := servertest.Launch(t, func(st *settings.Settings) { st.AdminEmail, st.AdminPassword, st.PreventSignup = "", "", true })
+	require.Eventually(t, empty.Ready, 20*time.Second, 5*time.Millisecond)
+	got := empty.Client(t).Object("GET", "/api/flagraft/v1/installation/", nil, 200)
+	require.Equal(t, false, got["has_users"])
+	require.Equal(t, "closed", got["registration"])
 }

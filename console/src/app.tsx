@@ -1,16 +1,21 @@
-import { LocationProvider } from 'preact-iso'
-import { Receipts } from './parts/Receipts'
-import { Shell } from './shell/Shell'
-import { hasUsers, me } from './state/session'
+import { LocationProvider, useLocation } from 'preact-iso'
+import { exec } from 'preact-iso/router'
 import { offline } from './api/nodes'
+import { doors } from './doors'
 import { FirstRun } from './pages/FirstRun'
 import { SignIn } from './pages/SignIn'
+import { Receipts } from './parts/Receipts'
 import { Offline } from './shell/Offline'
+import { Shell } from './shell/Shell'
+import { installation, me } from './state/session'
 
-/** App is everything: the door, or the console behind it. */
+// Links to these leave the page: they are the server's.
+const ours = /^\/(?!api\/|o\/|licenses\.txt)/
+
+/** App is everything: the doors, or the console behind them. */
 export function App() {
   return (
-    <LocationProvider>
+    <LocationProvider scope={ours}>
       <Inside />
       <Receipts />
     </LocationProvider>
@@ -18,9 +23,12 @@ export function App() {
 }
 
 function Inside() {
+  const { path } = useLocation()
+  if (me.value === undefined) return offline.value ? <Offline /> : <div class="splash" aria-busy="true" />
+  for (const door of doors) {
+    const match = exec(path, door.path, { path, query: {}, params: {} })
+    if (match) return <door.component {...match.params} />
+  }
   if (me.value) return <Shell />
-  if (me.value === null && hasUsers.value === false) return <FirstRun />
-  if (me.value === null && hasUsers.value === true) return <SignIn />
-  if (offline.value) return <Offline />
-  return <div class="splash" aria-busy="true" />
+  return installation.value?.has_users === false ? <FirstRun /> : <SignIn />
 }

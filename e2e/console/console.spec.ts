@@ -1,7 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, test, type Page } from '@playwright/test'
 import { start, type Node } from './nodes'
-import { API, calm, flag, password, signIn } from './world'
+import { API, calm, flag, password, signIn, totp } from './world'
 
 test.describe.configure({ mode: 'serial' })
 
@@ -166,6 +166,50 @@ async function clean(page: Page) {
   const { violations } = await new AxeBuilder({ page }).analyze()
   expect(violations.map(v => `${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.failureSummary}`).slice(0, 3).join(' | ')}`)).toEqual([])
 }
+
+test('links to the server leave the page', async ({ page }) => {
+  await signIn(page, nodes[0]!.origin)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'API documentation' }).click()
+  await expect(page).toHaveURL(/\/api\/v1\/docs\/$/)
+})
+
+test('an invited person makes an account and joins', async ({ page }) => {
+  const origin = nodes[0]!.origin
+  const { hash } = await api.send('POST', '/api/v1/organisations/1/invite-links/', { role: 'USER' })
+  await page.goto(`${origin}/invite-link/${hash}`)
+  await expect(page.getByRole('heading', { name: 'You are invited' })).toBeVisible()
+  for (const [label, text] of [['First name', 'Bob'], ['Last name', 'Guest'], ['E-mail address', 'bob@example.com'], ['Password', password]]) await page.getByLabel(label!).fill(text!)
+  await page.getByRole('button', { name: 'Make the account' }).click()
+  await page.getByRole('button', { name: 'Join' }).click()
+  await expect(page.getByText('My organisation')).toBeVisible()
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+  await expect(page.getByRole('heading', { name: 'Sign in to flagraft' })).toBeVisible()
+  await page.getByRole('link', { name: 'Forgotten your password?' }).click()
+  await page.getByLabel('E-mail address').fill('bob@example.com')
+  await page.getByRole('button', { name: 'Send the link' }).click()
+  await expect(page.getByRole('heading', { name: 'Look into your mail' })).toBeVisible()
+})
+
+test('a second factor is asked for', async ({ page }) => {
+  const origin = nodes[0]!.origin
+  await api.send('POST', '/api/v1/auth/users/', { email: 'two@example.com', password, first_name: 'Two', last_name: 'Factors' })
+  const key = (await api.send('POST', '/api/v1/auth/login/', { email: 'two@example.com', password })).key
+  const two = new API(origin, key)
+  const { secret } = await two.send('POST', '/api/v1/auth/app/activate/')
+  const { backup_codes } = await two.send('POST', '/api/v1/auth/app/activate/confirm/', { code: totp(secret) })
+  await page.goto(origin)
+  await page.getByLabel('E-mail address').fill('two@example.com')
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByLabel('Code').fill('000000')
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await expect(page.getByRole('alert')).toContainText('Invalid or expired code')
+  await page.getByLabel('Code').fill(backup_codes[0])
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await expect(page.getByRole('heading', { name: 'Begin with a project' })).toBeVisible()
+})
 
 test('a lost node is left for another one', async ({ page }) => {
   await signIn(page, nodes[2]!.origin)

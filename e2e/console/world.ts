@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import { expect, type Page } from '@playwright/test'
 
 export const email = 'admin@example.com'
@@ -61,3 +62,13 @@ function watch(page: Page) {
 
 /** calm demands that the page complained of nothing: neither an error nor something that its policy refused. */
 export const calm = (page: Page) => expect(refused.get(page)).toEqual([])
+
+/** totp is the code that an authenticator app shows now (RFC 6238). */
+export function totp(secret: string): string {
+  const bits = [...secret.replace(/=+$/, '')].map(c => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from(bits.match(/.{8}/g)!.map(b => parseInt(b, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  return String((mac.readUInt32BE(mac[19]! & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}

@@ -11,28 +11,28 @@ export const me = signal<User | null | undefined>(undefined)
 /** Why the sign-in page is shown, when somebody was signed out. */
 export const notice = signal('')
 
-/** Whether the installation has accounts; undefined while that is not known. */
-export const hasUsers = signal<boolean | undefined>(undefined)
-
-interface Version {
-  self_hosted_data: { has_users: boolean }
-  package_versions: Record<string, string>
+/** Installation is what it says of itself to those who have not signed in. */
+export interface Installation {
+  version: string
+  has_users: boolean
+  registration: 'open' | 'invited' | 'closed'
+  mails: boolean
 }
 
-export const version = signal('')
+export const installation = signal<Installation | undefined>(undefined)
 
 whenUnauthenticated(() => leave('You were signed out. Please sign in again.'))
 
-/** start finds out who is signed in. */
+/** start finds out who is signed in, and which doors there are. */
 export async function start() {
-  if (hasToken()) {
-    await enter().catch(() => {})
-    if (me.value) return
+  const doors = get<Installation>('/api/flagraft/v1/installation/').then(i => (installation.value = i))
+  try {
+    if (hasToken()) await enter()
+  } catch {
+    // refused, or nobody answers: then the doors do not either
   }
-  me.value = null
-  const v = await get<Version>('/version/')
-  hasUsers.value = v.self_hosted_data.has_users
-  version.value = v.package_versions.flagraft ?? ''
+  await doors.catch(() => {}) // Offline says so
+  if (installation.value) me.value ??= null
 }
 
 async function enter() {
@@ -67,11 +67,14 @@ export interface Registration {
   first_name: string
   last_name: string
   superuser?: boolean
+  sign_up_type?: 'INVITE_EMAIL' | 'INVITE_LINK'
+  invite_hash?: string
 }
 
 export async function register(account: Registration) {
-  const { data } = await request<{ key: string }>('POST', '/api/v1/auth/users/', { body: account })
-  hasUsers.value = true
+  const { data } = await request<{ key: string; is_active: boolean }>('POST', '/api/v1/auth/users/', { body: account })
+  if (!data.is_active) throw new Error('Your account is made. Follow the link in the mail that we have sent you, then sign in.')
+  if (installation.value) installation.value = { ...installation.value, has_users: true }
   await admit(data.key, true)
 }
 
@@ -86,11 +89,11 @@ export async function signOut(everywhere: boolean) {
   leave('')
 }
 
-function leave(why: string) {
+/** leave forgets who is signed in and says why. */
+export function leave(why: string) {
   closeLive()
   forgetToken()
   forgetQueries()
   me.value = null
-  hasUsers.value = true
   notice.value = why
 }
