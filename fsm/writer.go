@@ -299,7 +299,7 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, g
 	s, _ := sequences.Get(tx, uint64(ChangeLog.def.number))
 	tx.writeID = s.Last + 1
 	r.tx = tx
-	if r.err = w.call(r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
+	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
 		r.err = ErrTooLarge
 	}
 	if r.err == nil {
@@ -319,10 +319,10 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, g
 
 // call turns a panic of a handler into its error: one bad request must not end
 // the Writer.
-func (w *Writer) call(run func(*Tx) error, tx *Tx) (err error) {
+func (w *Writer) call(ctx context.Context, run func(*Tx) error, tx *Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.log.Error("panic in a write", "panic", p, "stack", string(debug.Stack()))
+			w.log.ErrorContext(ctx, "panic in a write", "panic", p, "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: %v", ErrPanicked, p)
 		}
 	}()

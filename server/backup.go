@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -78,10 +79,10 @@ func (n *Node) serveBackup(ctx *fasthttp.RequestCtx, m *route.Match) {
 		<-n.backups
 		return
 	}
-	conn := ctx.Conn()
+	conn, within := ctx.Conn(), requestid.With(context.Background(), requestid.Of(ctx))
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer func() { <-n.backups }()
-		n.streamBackup(w, conn)
+		n.streamBackup(within, w, conn)
 	})
 }
 
@@ -101,7 +102,7 @@ func (n *Node) admitBackup(ctx context.Context, m *route.Match, req *route.Reque
 }
 
 // streamBackup writes a backup to a connection. One that fails breaks the connection, so that nobody takes a part for the whole.
-func (n *Node) streamBackup(w *bufio.Writer, conn net.Conn) {
+func (n *Node) streamBackup(ctx context.Context, w *bufio.Writer, conn net.Conn) {
 	start := time.Now()
 	out := &patientWriter{w: w, conn: conn}
 	h, err := n.WriteBackup(out)
@@ -109,10 +110,10 @@ func (n *Node) streamBackup(w *bufio.Writer, conn net.Conn) {
 		err = w.Flush()
 	}
 	if err != nil {
-		n.log.Warn("backup not taken", "bytes", out.n, "error", errors.Join(err, conn.Close()))
+		n.log.WarnContext(ctx, "backup not taken", "bytes", out.n, "error", errors.Join(err, conn.Close()))
 		return
 	}
-	n.log.Info("backup taken", "index", h.Index, "bytes", out.n, "took", time.Since(start))
+	n.log.InfoContext(ctx, "backup taken", "index", h.Index, "bytes", out.n, "took", time.Since(start))
 }
 
 // patientWriter gives the other end time anew with each piece that it takes.

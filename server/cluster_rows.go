@@ -93,7 +93,7 @@ func (n *Node) clusterMember(c *route.Call, in memberRef) (clusterMember, error)
 func (n *Node) removeMember(c *route.Call, in memberRef) (route.Empty, error) {
 	ctx, cancel := context.WithTimeout(c.Context, operationTimeout)
 	defer cancel()
-	n.log.Warn("member removal asked for", "member", in.NodeID, "by", admin.From(c).Principal.Author().Name)
+	n.log.WarnContext(c.Context, "member removal asked for", "member", in.NodeID, "by", admin.From(c).Principal.Author().Name)
 	return route.Empty{}, operationError(n.cluster.Remove(ctx, in.NodeID))
 }
 
@@ -101,7 +101,7 @@ func (n *Node) transferLeadership(c *route.Call, in transferInput) (transferred,
 	ctx, cancel := context.WithTimeout(c.Context, operationTimeout)
 	defer cancel()
 	before, _ := n.cluster.Leader()
-	n.log.Warn("leadership transfer asked for", "to", in.Node.Value, "by", admin.From(c).Principal.Author().Name)
+	n.log.WarnContext(c.Context, "leadership transfer asked for", "to", in.Node.Value, "by", admin.From(c).Principal.Author().Name)
 	if err := n.cluster.TransferTo(ctx, in.Node.Value); err != nil {
 		return transferred{}, operationError(err)
 	}

@@ -3,12 +3,14 @@ package server
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/tally"
 )
@@ -17,6 +19,7 @@ import (
 type visit struct {
 	route.Match
 	cell tally.Cell
+	id   [requestid.Longest]byte // room for the request's id
 }
 
 // handle serves one request. For raw rows it allocates nothing.
@@ -37,6 +40,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 func (s *Server) shed(ctx *fasthttp.RequestCtx) {
 	s.metrics.shed.Inc()
 	writeError(ctx, route.Unavailable(msgBusy, 1))
+	requestid.Answer(ctx, nil)
 }
 
 var healthPath = []byte("/health")
@@ -51,7 +55,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 		if v.Row != nil {
 			label = v.Row.Label()
 		}
-		s.panicked(label, p)
+		s.panicked(ctx, label, p)
 		ctx.Response.Reset()
 		s.common.apply(ctx)
 		writeError(ctx, route.Internal())
@@ -60,15 +64,29 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 	if s.draining.Load() {
 		ctx.Response.Header.SetConnectionClose()
 	}
-	s.metrics.count(v.cell, v.Row, ctx.Response.StatusCode(), time.Since(ctx.Time()))
+	requestid.Answer(ctx, v.id[:0])
+	took := time.Since(ctx.Time())
+	s.metrics.count(v.cell, v.Row, ctx.Response.StatusCode(), took)
+	if s.log.Enabled(ctx, slog.LevelDebug) {
+		s.logRequest(ctx, v, took)
+	}
 	v.Match = route.Match{}
 	s.visits.Put(v)
 	s.inFlight.Add(-1)
 }
 
-func (s *Server) panicked(label string, p any) {
+// logRequest is the line of a request, at level debug.
+func (s *Server) logRequest(ctx *fasthttp.RequestCtx, v *visit, took time.Duration) {
+	operation := "unmatched"
+	if v.Row != nil {
+		operation = v.Row.Label()
+	}
+	s.log.DebugContext(ctx, "request", "operation", operation, "method", string(ctx.Method()), "status", ctx.Response.StatusCode(), "took", took)
+}
+
+func (s *Server) panicked(ctx context.Context, label string, p any) {
 	s.metrics.panics.Inc()
-	s.log.Error("panic in a request", "operation", label, "panic", p, "stack", string(debug.Stack()))
+	s.log.ErrorContext(ctx, "panic in a request", "operation", label, "panic", p, "stack", string(debug.Stack()))
 }
 
 func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
@@ -104,11 +122,12 @@ func (s *Server) dispatch(ctx *fasthttp.RequestCtx, m *route.Match) {
 	}
 	ctx.Response.Header.Set("Allow", m.Allow)
 	req := s.detach(ctx)
+	within := requestid.With(s.ctx, req.Header(requestid.Header))
 	if s.tracing != nil {
-		writeResponse(ctx, s.traceTyped(m, req))
+		writeResponse(ctx, s.traceTyped(within, m, req))
 		return
 	}
-	writeResponse(ctx, s.typed(s.ctx, m, req))
+	writeResponse(ctx, s.typed(within, m, req))
 }
 
 // unmatched answers OPTIONS of a known path, wrong methods, the console and unknown paths.

@@ -9,6 +9,7 @@ import (
 	"github.com/flagraft/flagraft/cluster/actor"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -88,7 +89,7 @@ func (s *Server) forward(ctx context.Context, req *route.Request) (data []byte, 
 		case unknown && !repeatable:
 			return nil, route.Unavailable(msgUnknown, 1)
 		case !unknown && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
-			s.log.Error("write", "path", req.Path, "error", err)
+			s.log.ErrorContext(ctx, "write", "path", req.Path, "error", err)
 			return nil, route.Internal()
 		}
 		if !s.waitLeader(patience) {
@@ -140,7 +141,7 @@ func (s *Server) waitLeader(ctx context.Context) bool {
 func (s *Server) written(ctx context.Context, data []byte) route.Response {
 	r, w, err := decodeAnswer(data)
 	if err != nil {
-		s.log.Error("answer of the leader", "error", err)
+		s.log.ErrorContext(ctx, "answer of the leader", "error", err)
 		return route.ErrorResponse(route.Internal())
 	}
 	if w.Index == 0 {
@@ -152,7 +153,7 @@ func (s *Server) written(ctx context.Context, data []byte) route.Response {
 	wait, cancel := context.WithTimeout(context.Background(), viewTimeout)
 	defer cancel()
 	if err := s.views.Wait(wait, w.Index, w.Environments...); err != nil {
-		s.log.Warn("a write is committed but not visible here yet", "index", w.Index, "error", err)
+		s.log.WarnContext(ctx, "a write is committed but not visible here yet", "index", w.Index, "error", err)
 		r.Headers = append(r.Headers, route.Header{Name: headerVisible, Value: "false"})
 	}
 	s.traceShown(ctx, w)
@@ -179,6 +180,7 @@ func (s *Server) serveWrite(ctx context.Context, from string, payload []byte) ([
 		// A node of another version knows a row that this one does not.
 		return encodeAnswer(route.ErrorResponse(route.NotFoundDetail()), fsm.Written{})
 	}
+	ctx = requestid.With(ctx, req.Header(requestid.Header))
 	ctx, span := s.tracing.Write(ctx, req.Trace, m.Row.Label())
 	a, err := s.serveTyped(ctx, &m, req)
 	s.traceWritten(ctx, a.Written)
@@ -196,7 +198,7 @@ func (s *Server) serveWrite(ctx context.Context, from string, payload []byte) ([
 func (s *Server) serveTyped(ctx context.Context, m *route.Match, req *route.Request) (a admin.Answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.panicked(m.Row.Label(), p)
+			s.panicked(ctx, m.Row.Label(), p)
 			a, err = admin.Answer{Response: route.ErrorResponse(route.Internal())}, nil
 		}
 	}()

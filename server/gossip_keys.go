@@ -49,17 +49,17 @@ func (n *Node) listGossipKeys(c *route.Call, _ struct{}) (gossipKeys, error) {
 }
 
 func (n *Node) installGossipKey(c *route.Call, _ struct{}) (gossipKeys, error) {
-	n.log.Warn("gossip key asked for", "by", admin.From(c).Principal.Author().Name)
+	n.log.WarnContext(c.Context, "gossip key asked for", "by", admin.From(c).Principal.Author().Name)
 	return renderGossipKeys(c, n.cluster.InstallGossipKey)
 }
 
 func (n *Node) useGossipKey(c *route.Call, in gossipKeyRef) (gossipKeys, error) {
-	n.log.Warn("use of a gossip key asked for", "key", in.Key, "by", admin.From(c).Principal.Author().Name)
+	n.log.WarnContext(c.Context, "use of a gossip key asked for", "key", in.Key, "by", admin.From(c).Principal.Author().Name)
 	return renderGossipKeys(c, func(ctx context.Context) (cluster.GossipKeys, error) { return n.cluster.UseGossipKey(ctx, in.Key) })
 }
 
 func (n *Node) removeGossipKey(c *route.Call, in gossipKeyRef) (gossipKeys, error) {
-	n.log.Warn("removal of a gossip key asked for", "key", in.Key, "by", admin.From(c).Principal.Author().Name)
+	n.log.WarnContext(c.Context, "removal of a gossip key asked for", "key", in.Key, "by", admin.From(c).Principal.Author().Name)
 	return renderGossipKeys(c, func(ctx context.Context) (cluster.GossipKeys, error) { return n.cluster.RemoveGossipKey(ctx, in.Key) })
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/console"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
 	"github.com/flagraft/flagraft/server/tally"
@@ -180,6 +181,7 @@ func (s *Server) room() bool {
 // badRequest answers what fasthttp could not read.
 func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 	s.common.apply(ctx)
+	defer requestid.Answer(ctx, nil)
 	s.metrics.malformed.Inc()
 	var small *fasthttp.ErrSmallBuffer
 	var network net.Error

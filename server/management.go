@@ -62,6 +62,8 @@ func (m *management) routes() http.Handler {
 	mux.HandleFunc("GET /status", m.status)
 	mux.HandleFunc("POST /join", m.join)
 	mux.Handle("GET /metrics", m.node.metricsPage())
+	mux.HandleFunc("GET /log-level", m.logLevel)
+	mux.HandleFunc("PUT /log-level", m.setLogLevel)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	// Not the command line: there may be secrets in it.
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

@@ -22,6 +22,7 @@ import (
 	"github.com/flagraft/flagraft/server/credential"
 	"github.com/flagraft/flagraft/server/mail"
 	"github.com/flagraft/flagraft/server/ofrep"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/sdk"
 	"github.com/flagraft/flagraft/server/settings"
@@ -50,6 +51,8 @@ type Node struct {
 	OnFatal func(error)
 	// Webhooks are the times of delivering; tests use shorter ones.
 	Webhooks WebhookTiming
+	// LogLevel, if set, is the level of the log that New was given; the management port changes it.
+	LogLevel *slog.LevelVar
 	// Clock is the wall clock; fault tests step it.
 	Clock func() time.Time
 
@@ -91,6 +94,7 @@ type Node struct {
 
 // New makes a node that is not running yet.
 func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
+	log = requestid.Logger(log)
 	views := fsm.NewViews(log)
 	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), Webhooks: defaultWebhookTiming(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}

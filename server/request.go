@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -27,6 +28,7 @@ func (s *Server) detach(ctx *fasthttp.RequestCtx) *route.Request {
 	if r.Method == fasthttp.MethodHead {
 		r.Method = fasthttp.MethodGet
 	}
+	r.Headers = append(r.Headers, route.Header{Name: requestid.Header, Value: requestid.Of(ctx)}) // before one that may not be sane
 	for k, v := range ctx.Request.Header.All() {
 		r.Headers = append(r.Headers, route.Header{Name: string(k), Value: string(v)})
 	}

@@ -21,8 +21,8 @@ func (s *Server) traceRaw(ctx *fasthttp.RequestCtx, m *route.Match, raw route.Ra
 }
 
 // traceTyped serves a typed row within a span.
-func (s *Server) traceTyped(m *route.Match, req *route.Request) route.Response {
-	ctx, span := s.tracing.Request(s.ctx, req.Method, m.Row.Path, req.Header)
+func (s *Server) traceTyped(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	ctx, span := s.tracing.Request(ctx, req.Method, m.Row.Path, req.Header)
 	r := s.typed(ctx, m, req)
 	span.Answered(r.Status)
 	return r

@@ -40,7 +40,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	keepFilesPrivate()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log := newLogger(st)
+	log, level := newLogger(st)
 	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 		log.Info("memory", "limit", limit)
 	}
 	node := server.New(st, build(), log)
-	node.Clock = wallClock()
+	node.Clock, node.LogLevel = wallClock(), level
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
@@ -91,12 +91,13 @@ func welcome(ctx context.Context, node *server.Node, log *slog.Logger) {
 	_, _ = io.WriteString(os.Stdout, text) // nobody may be reading
 }
 
-func newLogger(st *settings.Settings) *slog.Logger {
-	var level slog.Level
+// newLogger makes the log of a node, whose level can be changed.
+func newLogger(st *settings.Settings) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(st.LogLevel)) // checked by the loader
 	options := &slog.HandlerOptions{Level: level}
 	if st.LogFormat == "json" {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(os.Stderr, options)), level
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(os.Stderr, options)), level
 }

@@ -66,7 +66,7 @@ func (a *API) newCtx(call *route.Call, r fsm.Reader, tx *fsm.Tx) *Ctx {
 func (c *Ctx) answer(out any, err error) Answer {
 	r := c.Answer(out, err)
 	if r.Status == 500 && err != nil {
-		c.Env.Log.Error("request failed", "operation", c.Row.OperationID, "error", err)
+		c.Env.Log.ErrorContext(c.Context, "request failed", "operation", c.Row.OperationID, "error", err)
 	}
 	return Answer{Response: r}
 }

@@ -44,7 +44,7 @@ const maxBulk = 100
 func (s *SDK) bulkOps(ctx *fasthttp.RequestCtx, m *route.Match, c caller) ([]identity.Op, error) {
 	persist := c.view.Organisation.PersistTraitData && c.mayChangeTraits()
 	if isJSON(ctx.Request.Header.ContentType()) {
-		sc := s.scratch()
+		sc := s.scratch(ctx)
 		defer s.release(sc)
 		if ops, ok := sc.scanBulk(ctx.Request.Body(), c.view.Environment.ID, persist); ok {
 			return ops, nil

@@ -46,7 +46,7 @@ func (s *SDK) oldAnswer(ctx *fasthttp.RequestCtx, m *route.Match, kind fsm.Usage
 	if !ok {
 		return
 	}
-	sc := s.scratch()
+	sc := s.scratch(ctx)
 	defer s.release(sc)
 	p, err := s.byPath(c, m, sc)
 	if err != nil {

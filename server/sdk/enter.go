@@ -162,7 +162,7 @@ func (s *SDK) stamp(ctx *fasthttp.RequestCtx, view *fsm.View, index uint64) {
 // fail writes an error answer.
 func (s *SDK) fail(ctx *fasthttp.RequestCtx, err error) {
 	if route.AsError(err).Status == fasthttp.StatusInternalServerError {
-		s.Log.Error("SDK request failed", "error", err)
+		s.Log.ErrorContext(ctx, "SDK request failed", "error", err)
 	}
 	r := route.ErrorResponse(err)
 	ctx.Response.SetStatusCode(r.Status)

@@ -35,7 +35,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 		s.refuse(ctx, m, err)
 		return
 	}
-	sc := s.scratch()
+	sc := s.scratch(ctx)
 	defer s.release(sc)
 	p, same := s.repeated(ctx, c, sc)
 	if same {
@@ -82,7 +82,7 @@ func (s *SDK) getIdentities(ctx *fasthttp.RequestCtx, _ *route.Match) {
 		ctx.Response.SetBodyString(`{"detail":"Missing identifier"}`)
 		return
 	}
-	sc := s.scratch()
+	sc := s.scratch(ctx)
 	defer s.release(sc)
 	var err error
 	if sc.in.identifier, err = checkIdentifier(identifier); err != nil {
@@ -209,12 +209,12 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 	o := s.write([]identity.Op{op}, s.PersistBudget)
 	if o.err == nil && len(o.results) == 1 && o.results[0].Status != identity.StatusOK {
 		o.err = s.refusal(o.results[0])
-		s.Log.Debug("identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)
+		s.Log.DebugContext(sc.request, "identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)
 	}
 	if o.err != nil {
 		s.unpersisted.Add(1)
 		if !errors.Is(o.err, context.DeadlineExceeded) {
-			s.Log.Debug("identity is not stored", "error", o.err)
+			s.Log.DebugContext(sc.request, "identity is not stored", "error", o.err)
 		}
 		p.lost = true
 		return p

@@ -3,6 +3,8 @@ package sdk
 import (
 	"unsafe"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/flagraft/flagraft/eval"
 	"github.com/flagraft/flagraft/server/tally"
 )
@@ -10,6 +12,7 @@ import (
 // scratch is what one identity request works with; it is pooled. Everything in it
 // may alias the request's body, so it is dropped when the handler ends.
 type scratch struct {
+	request   *fasthttp.RequestCtx // whose
 	in        identifyRequest
 	keys      *storedKeys // of the View; set when an identity was found
 	caughtUp  progress
@@ -53,11 +56,15 @@ func newScratch() *scratch {
 	return &scratch{arena: make([]byte, 0, 256), cell: tally.NewCell()}
 }
 
-func (s *SDK) scratch() *scratch { return s.pool.Get().(*scratch) }
+func (s *SDK) scratch(request *fasthttp.RequestCtx) *scratch {
+	sc := s.pool.Get().(*scratch)
+	sc.request = request
+	return sc
+}
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.keys, sc.caughtUp, sc.known = nil, notTried, known{}
+	sc.request, sc.keys, sc.caughtUp, sc.known = nil, nil, notTried, known{}
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)

@@ -62,7 +62,7 @@ func (s *SDK) enterTraits(ctx *fasthttp.RequestCtx, clientRefusal error) (caller
 // done stores operations and reports whether all were taken; else the refusal is
 // written.
 func (s *SDK) done(ctx *fasthttp.RequestCtx, c caller, ops []identity.Op) ([]identity.Result, bool) {
-	index, results, err := s.store(ops)
+	index, results, err := s.store(ctx, ops)
 	for i := 0; err == nil && i < len(results); i++ {
 		err = s.refusal(results[i])
 	}

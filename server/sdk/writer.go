@@ -63,7 +63,7 @@ func ownedUpsert(environment uint64, in *identifyRequest, persist, onlyFirst boo
 
 // store writes operations that the answer depends on: when they are not known to
 // be stored, the answer is 503.
-func (s *SDK) store(ops []identity.Op) (uint64, []identity.Result, error) {
+func (s *SDK) store(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
 	if len(ops) == 0 {
 		return 0, nil, nil
 	}
@@ -73,7 +73,7 @@ func (s *SDK) store(ops []identity.Op) (uint64, []identity.Result, error) {
 	}
 	if o.err != nil {
 		if !errors.Is(o.err, context.DeadlineExceeded) && !errors.Is(o.err, fsm.ErrOverloaded) {
-			s.Log.Debug("identity write failed", "error", o.err)
+			s.Log.DebugContext(ctx, "identity write failed", "error", o.err)
 		}
 		if errors.Is(o.err, fsm.ErrNewcomers) {
 			return 0, nil, route.Unavailable("The environment gets too many new identities in this second; try again.", 1)

@@ -93,10 +93,13 @@ func (n *Node) Relauncher(t testing.TB) func() *Node {
 	return func() *Node { return launch(t, n.timing, nil, func(st *settings.Settings) { *st = again }) }
 }
 
-// LaunchLogged is Launch with a log of the test's own.
-func LaunchLogged(t testing.TB, log *slog.Logger, change ...func(*settings.Settings)) *Node {
+// LaunchLogged is Launch with a log of the test's own; setUp, if given, sets up the node before it starts.
+func LaunchLogged(t testing.TB, log *slog.Logger, setUp func(*server.Node), change ...func(*settings.Settings)) *Node {
 	t.Helper()
 	n := prepare(t, FastTiming(), log, change...)
+	if setUp != nil {
+		setUp(n)
+	}
 	bringUp(t, n)
 	return &Node{Node: n, Base: "http://" + n.APIAddr()}
 }
