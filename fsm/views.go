@@ -260,10 +260,10 @@ func (l *Live) compile() {
 	if previous != nil && previous.paged.Load() {
 		l.keep(previous) // somebody may be between two of its pages
 	}
+	l.reached.Advance(view.Index) // before anybody is told: who is woken may report it at once
 	if f := l.views.onView.Load(); f != nil {
 		(*f)(view)
 	}
-	l.reached.Advance(view.Index)
 	m := l.views.fsm.measures
 	m.compile.Observe(view.Compiled.Ended.Sub(began).Seconds())
 	if waits != 0 {
