@@ -34,6 +34,39 @@ func TestClusterIsForSuperusers(t *testing.T) {
 	}
 }
 
+func TestEveryNodeTellsHowBusyItIs(t *testing.T) {
+	nodes := servertest.Cluster(t, 3)
+	admin := nodes[1].Admin(t)
+	loads := func() map[string]map[string]any {
+		byID := map[string]map[string]any{}
+		for _, l := range admin.List("GET", clusterPath+"load/", nil, 200) {
+			load := l.(map[string]any)
+			byID[load["id"].(string)] = load
+		}
+		return byID
+	}
+	before := loads()
+	require.Len(t, before, 3)
+	id := nodes[2].Client(t).Do("GET", "/version/", nil).Header.Get("Flagraft-Node")
+	for range 50 {
+		nodes[2].Client(t).Do("GET", "/api/v1/flags/", nil)
+	}
+	after := loads()
+	for _, l := range after {
+		require.Empty(t, l["error"])
+		require.Positive(t, l["memory_bytes"])
+		require.Greater(t, l["disk_total_bytes"], l["disk_free_bytes"])
+	}
+	require.GreaterOrEqual(t, after[id]["requests"].(float64)-before[id]["requests"].(float64), 50.0)
+	durations := after[id]["durations"].([]any)
+	longest := durations[len(durations)-1].(map[string]any)
+	require.Equal(t, 10.0, longest["seconds"])
+	require.Equal(t, after[id]["requests"], longest["count"])
+
+	require.NoError(t, nodes[2].Stop(t.Context()))
+	require.NotEmpty(t, loads()[id]["error"], "it does not answer, and stays in the list")
+}
+
 func TestRemovedNodeSaysWhyAndLeadershipIsHandedOver(t *testing.T) {
 	nodes := servertest.Cluster(t, 3)
 	admin := nodes[1].Admin(t)

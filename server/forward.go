@@ -29,6 +29,7 @@ const (
 	callIdentities uint8 = 2  // a batch of identity operations
 	callUsage      uint8 = 3  // an entry of usage counters
 	callStateHash  uint8 = 10 // the state hash at a mark in the log; see hash_check.go
+	callLoad       uint8 = 11 // how busy a node is; see load_rows.go
 	callRestore    uint8 = 20 // a part of a backup to restore
 	callImport     uint8 = 21 // a document to import
 )

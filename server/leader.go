@@ -117,6 +117,7 @@ func (n *Node) sendUsage(ctx context.Context, entry []byte) error {
 func (n *Node) handleCalls() {
 	n.cluster.Handle(callRequest, n.server.serveWrite)
 	n.cluster.Handle(callStateHash, n.serveHash)
+	n.cluster.Handle(callLoad, n.serveLoad)
 	n.cluster.Handle(callIdentities, func(ctx context.Context, _ string, batch []byte) ([]byte, error) {
 		return n.batcher.Submit(ctx, batch)
 	})

@@ -117,16 +117,29 @@ func (w *memoryWatch) run(ctx context.Context) {
 	}
 }
 
-func (w *memoryWatch) measure() {
+// memoryInUse is what the runtime says now.
+func memoryInUse() (used int64) {
 	samples := make([]metrics.Sample, len(memoryParts))
 	for i := range samples {
 		samples[i].Name = memoryParts[i]
 	}
 	metrics.Read(samples)
-	used := int64(0)
 	for _, s := range samples {
 		used += int64(s.Value.Uint64())
 	}
+	return used
+}
+
+// bound is the limit, 0 for none.
+func (w *memoryWatch) bound() int64 {
+	if w.limit == math.MaxInt64 {
+		return 0
+	}
+	return w.limit
+}
+
+func (w *memoryWatch) measure() {
+	used := memoryInUse()
 	w.used.Store(used)
 	switch {
 	case float64(used) > shortShare*float64(w.limit):

@@ -100,3 +100,21 @@ func (rm *rowMetrics) collect(ch chan<- prometheus.Metric) {
 		}
 	}
 }
+
+// totals are over all operations: requests answered, those that failed for reasons of ours, and how many took at most as long as each bound.
+func (m *requestMetrics) totals() (count, failed uint64, atMost map[float64]uint64) {
+	atMost = map[float64]uint64{}
+	add := func(rm *rowMetrics) {
+		n, _, within := rm.duration.Read()
+		count += n
+		failed += rm.codes[5].Count()
+		for bound, n := range within {
+			atMost[bound] += n
+		}
+	}
+	add(m.unmatched)
+	for _, rm := range m.rows {
+		add(rm)
+	}
+	return count, failed, atMost
+}

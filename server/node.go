@@ -184,7 +184,7 @@ func (n *Node) startActors() {
 func (n *Node) assemble() error {
 	docs := newAPIDocs()
 	n.sdk, n.openFeature = n.newSDK(), n.ofrep()
-	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.openFeature.Rows(), n.clusterRows(), n.nodeRows(), n.installationRows(), n.viewRows(), n.eventRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
+	table, err := route.NewTable(slices.Concat(admin.Rows(), n.sdk.Rows(), n.openFeature.Rows(), n.clusterRows(), n.loadRows(), n.nodeRows(), n.installationRows(), n.viewRows(), n.eventRows(), n.gossipKeyRows(), n.localRows(), n.backupRows(), docs.rows()))
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}

@@ -36,6 +36,19 @@ export async function start(count: number, ...extra: string[]): Promise<Node[]> 
   return nodes
 }
 
+/** run starts one more node with the command that the console shows, in a directory of its own. */
+export async function run(command: string): Promise<Node> {
+  const words = command.replaceAll('\\\n', ' ').split(/\s+/).map(w => (w === "''" ? '' : w))
+  const [program, ...flags] = words
+  if (program !== 'flagraft') throw new Error(`not a command of ours: ${command}`)
+  const folder = mkdtempSync(join(process.env.E2E_WORK ?? tmpdir(), 'console-'))
+  flags[flags.indexOf('--data-dir') + 1] = join(folder, 'node')
+  const log = openSync(join(folder, 'node.log'), 'w')
+  const child = spawn(process.env.FLAGRAFT_BINARY!, flags, { stdio: ['ignore', log, log] })
+  closeSync(log)
+  return { origin: `http://${flags[flags.indexOf('--api-addr') + 1]}`, kill: () => end(child) }
+}
+
 async function end(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = new Promise(done => child.once('exit', done))

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { AxeBuilder } from '@axe-core/playwright'
 import { expect, type Page } from '@playwright/test'
 
 export const email = 'admin@example.com'
@@ -71,4 +72,13 @@ export function totp(secret: string): string {
   counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
   const mac = createHmac('sha1', key).update(counter).digest()
   return String((mac.readUInt32BE(mac[19]! & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+/** receipt is the toast of a change. */
+export const receipt = (page: Page, label: string) => page.getByRole('region', { name: 'What became of changes' }).locator('.receipt', { hasText: label })
+
+/** clean demands that axe finds nothing on the page as it is. */
+export async function clean(page: Page) {
+  const { violations } = await new AxeBuilder({ page }).analyze()
+  expect(violations.map(v => `${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.failureSummary}`).slice(0, 3).join(' | ')}`)).toEqual([])
 }

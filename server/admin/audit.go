@@ -36,13 +36,23 @@ type auditFilter struct {
 	Environments  []uint64               `query:"environments"`
 	IsSystemEvent route.Optional[bool]   `query:"is_system_event"`
 	Search        string                 `query:"search" v:"max=256"`
+
+	// Ours: the reference filters no further.
+	Author route.Optional[uint64]   `query:"author"`
+	Kind   string                   `query:"related_object_type" v:"blank,max=64"`
+	After  route.Optional[fsm.Time] `query:"created_after"`
+	Before route.Optional[fsm.Time] `query:"created_before"`
 }
 
 func (f auditFilter) takes(a *fsm.AuditLog) bool {
 	return (!f.Project.Set || a.Project == f.Project.Value) &&
 		(len(f.Environments) == 0 || slices.Contains(f.Environments, a.Environment)) &&
 		(!f.IsSystemEvent.Set || a.IsSystemEvent == f.IsSystemEvent.Value) &&
-		(f.Search == "" || strings.Contains(strings.ToLower(a.Log), strings.ToLower(f.Search)))
+		(f.Search == "" || strings.Contains(strings.ToLower(a.Log), strings.ToLower(f.Search))) &&
+		(!f.Author.Set || a.Author == f.Author.Value) &&
+		(f.Kind == "" || a.RelatedObjectType == f.Kind) &&
+		(!f.After.Set || a.CreatedDate >= f.After.Value) &&
+		(!f.Before.Set || a.CreatedDate < f.Before.Value)
 }
 
 type auditRef struct {

@@ -28,7 +28,7 @@ const nothing: ReadonlySignal<Query<unknown>> = signal({ data: undefined, error:
 
 /**
  * useQuery reads an address and follows it. models are the names of the tables it shows, as the change log has them ("Feature", "Tag"): when
- * one of them changes, by us or by anybody, it is read again. null reads nothing.
+ * one of them changes, by us or by anybody, it is read again; '*' is any table. null reads nothing.
  */
 export function useQuery<T>(path: string | null, models: readonly string[]): Query<T> {
   return useEntry<T>(path, models, get)
@@ -88,7 +88,7 @@ async function refetch(entry: Entry) {
 
 /** changed says that rows of these models changed: what shows them is read again. */
 export function changed(models: readonly string[]) {
-  invalidate(e => e.models.some(m => models.includes(m)))
+  invalidate(e => e.models.some(m => m === '*' || models.includes(m)))
 }
 
 /** changedAll reads everything again, after an interruption. */

@@ -95,5 +95,16 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
 }
 
+/** download reads a file whole, from the node that answers now, and gives it to the browser under the name that the server says. */
+export async function download(path: string) {
+  const response = await fetch(origin.value + path, { headers: { Authorization: authorization() ?? '' }, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+  if (!response.ok) throw readError(response.status, parse(await response.text()))
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(await response.blob())
+  link.download = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? 'download'
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
 /** currentOrigin is where requests go now. */
 export const currentOrigin = () => origin.value

@@ -3,7 +3,7 @@ import { useId } from 'preact/hooks'
 
 interface Props {
   label: string
-  type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'datetime-local'
+  type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'number' | 'date' | 'datetime-local'
   autocomplete?: string
   required?: boolean
   autofocus?: boolean
