@@ -47,6 +47,12 @@ func (c *Ctx) hashKey(rec *identity.Record) string {
 // subject is an identity with its stored traits, ready to be evaluated on an engine of c.Environment.
 func (c *Ctx) subject(engine *eval.Environment, rec *identity.Record) *eval.Subject {
 	s := &eval.Subject{}
+	c.setSubject(s, engine, rec)
+	return s
+}
+
+// setSubject makes s, which may have been somebody else before, an identity.
+func (c *Ctx) setSubject(s *eval.Subject, engine *eval.Environment, rec *identity.Record) {
 	s.Reset(engine)
 	s.SetIdentity(string(rec.Identifier()), c.hashKey(rec))
 	for it := rec.Traits(); it.Next(); {
@@ -54,7 +60,6 @@ func (c *Ctx) subject(engine *eval.Environment, rec *identity.Record) *eval.Subj
 			s.SetTrait(it.Key(), v)
 		}
 	}
-	return s
 }
 
 // liveShare is a multivariate value of a state whose option exists.

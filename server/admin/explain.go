@@ -101,7 +101,7 @@ func explain(c *Ctx, in explainInput) (explanation, error) {
 		}
 		only = f.Name
 	}
-	e := explainer{view: v}
+	e := explainer{view: v, engine: v.Engine}
 	if err := e.identify(c, in); err != nil {
 		return explanation{}, err
 	}
@@ -113,7 +113,9 @@ func explain(c *Ctx, in explainInput) (explanation, error) {
 // explainer makes one explanation.
 type explainer struct {
 	view    *fsm.View
+	engine  *eval.Environment
 	subject *eval.Subject
+	id      uint64 // of the stored identity
 	own     []*fsm.FeatureState
 	out     explanation
 }
@@ -135,19 +137,24 @@ func (e *explainer) identify(c *Ctx, in explainInput) error {
 		rec, known = c.identities().Lookup([]byte(in.Identifier.Value))
 	}
 	if !known {
-		e.subject = &eval.Subject{}
-		e.subject.Reset(e.view.Engine)
-		e.subject.SetIdentity(in.Identifier.Value, "") // has no id yet that could be hashed
-		e.out.Identity = explainedIdentity{Identifier: in.Identifier.Value, Key: e.subject.IdentityKey()}
+		e.stranger(in.Identifier.Value)
 		return nil
 	}
-	e.subject, e.own = c.subject(e.view.Engine, &rec), e.view.IdentityOverrides(rec.ID())
+	e.subject, e.id = c.subject(e.engine, &rec), rec.ID()
 	id := uuid.UUID(rec.UUID())
 	e.out.Identity = explainedIdentity{Identifier: string(rec.Identifier()), UUID: &id, Key: e.subject.IdentityKey()}
 	for it := rec.Traits(); it.Next(); {
 		e.out.Identity.Traits = append(e.out.Identity.Traits, edgeTrait{Key: it.Key(), Value: scalarOfLiteral(it.Value())})
 	}
 	return nil
+}
+
+// stranger makes it about somebody who is not stored.
+func (e *explainer) stranger(identifier string) {
+	e.subject = &eval.Subject{}
+	e.subject.Reset(e.engine)
+	e.subject.SetIdentity(identifier, "") // has no id yet that could be hashed
+	e.out.Identity = explainedIdentity{Identifier: identifier, Key: e.subject.IdentityKey()}
 }
 
 // lay puts the request's traits over the stored ones.
@@ -176,7 +183,10 @@ func (e *explainer) lay(traits []explainTrait) {
 // evaluate runs the engine with a trace, and puts the identity's own overrides over what it found. With a feature's name only what concerns
 // it is kept: its flag, and the segments that override it.
 func (e *explainer) evaluate(only string) {
-	engine, trace := e.view.Engine, eval.Trace{}
+	engine, trace := e.engine, eval.Trace{}
+	if e.id != 0 {
+		e.own = e.view.IdentityOverrides(e.id)
+	}
 	evaluation := &eval.Evaluation{Trace: &trace}
 	engine.Evaluate(e.subject, evaluation)
 	e.out.Flags = map[string]explainedFlag{}

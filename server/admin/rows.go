@@ -27,6 +27,6 @@ func Rows() []route.Row {
 		segmentRows(),
 		identityRows(), identityTraitRows(), identityFeatureStateRows(),
 		edgeIdentityRows(), edgeFeatureStateRows(), edgeByIdentifierRows(),
-		explainRows(), scheduleRows(), changeRows(), featureHistoryRows(),
+		explainRows(), segmentMatchRows(), scheduleRows(), changeRows(), featureHistoryRows(),
 	)
 }

@@ -71,6 +71,14 @@ func (v *conditionValue) FromValue(in route.Value) error {
 	return nil
 }
 
+// stored is the text that is kept and compared with.
+func (v conditionValue) stored() string {
+	if !v.sent {
+		return "None"
+	}
+	return v.text
+}
+
 type conditionFault string
 
 func (f conditionFault) Error() string { return string(f) }
@@ -166,10 +174,7 @@ func (n *ruleNumbers) condition(in conditionInput) fsm.Condition {
 	row := fsm.Condition{ID: take(n.conditions, in.ID.Value, n.tx.NextConditionID), Operator: in.Operator}
 	in.Property.IntoPtr(&row.Property)
 	in.Description.IntoPtr(&row.Description)
-	value := "None"
-	if in.Value.sent {
-		value = in.Value.text
-	}
+	value := in.Value.stored()
 	row.Value = &value
 	return row
 }
