@@ -6,6 +6,7 @@ import { Cluster } from './pages/cluster/Cluster'
 import { Features } from './pages/features/Features'
 import { Keys } from './pages/keys/Keys'
 import { ProjectHome } from './pages/ProjectHome'
+import { Segments } from './pages/segments/Segments'
 import { Start } from './pages/Start'
 
 /** What a page is about; its address begins accordingly (see prefixes). */
@@ -31,6 +32,7 @@ export const prefixes: Record<Scope, string> = {
 /** Every page of the console, in the order of the navigation. */
 export const pages: Page[] = [
   { scope: 'environment', path: '/features/:feature?/:tab?', title: 'Features', component: Features, nav: { icon: 'flag' } },
+  { scope: 'project', path: '/segments/:segment?', title: 'Segments', component: Segments, nav: { icon: 'segment' } },
   { scope: 'environment', path: '/keys/:language?', title: 'SDK keys', component: Keys, nav: { icon: 'key' } },
   { scope: 'project', path: '/audit', title: 'Audit log', component: Audit, nav: { icon: 'audit' } },
   { scope: 'project', path: '', title: 'Project', component: ProjectHome },
