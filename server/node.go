@@ -155,7 +155,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		DataDir: st.DataDir, ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr,
 		AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, AdvertiseAPI: cmp.Or(st.AdvertiseAPI, st.APIAddr),
 		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: cmp.Or(st.BootstrapExpect, -1), Join: st.Join, NonVoter: st.NonVoter, Secret: st.ClusterSecret,
-		ClusterName: st.ClusterName, TLS: cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey},
+		ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 		SnapshotThresholdBytes: int64(st.SnapshotLogBytes), TrailingBytes: int64(st.TrailingLogBytes),
 		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,11 +15,15 @@ import (
 )
 
 func newBackupCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "backup",
 		Short: "Take, check and restore backups",
-		Long:  "A backup is one checked file with everything a cluster holds. It has secrets in it (keys, password hashes): keep it as such.",
-	}
+		Long:  "A backup is one checked file with everything a cluster holds. It has secrets in it (keys, password hashes): keep it as such.\n\n" + exitCodes,
+		Example: `  export FLAGRAFT_URL=http://10.0.0.1:8000 FLAGRAFT_TOKEN=…
+  flagraft backup create -o monday.backup
+  flagraft backup verify monday.backup
+  flagraft backup restore monday.backup`,
+	})
 	cmd.AddCommand(newBackupCreateCommand(), newBackupVerifyCommand(), newBackupRestoreCommand(), newScheduleCommand())
 	return cmd
 }
@@ -31,14 +34,16 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create -o FILE",
 		Short:   "Take a backup from a running node, which goes on working",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, "no arguments"),
 		Example: "  FLAGRAFT_TOKEN=… flagraft backup create -o monday.backup --url http://node1:8000",
 	}
 	node.register(cmd.Flags())
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; it appears whole or not at all (mode 0600)")
 	cmd.Flags().StringVar(&consistency, "consistency", "", "linearizable: every write acknowledged before; local: what the node has applied (default: linearizable while there is a leader)")
-	_ = cmd.MarkFlagRequired("output") // declared above
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if out == "" {
+			return usageError("-o FILE is missing: where should the backup go?")
+		}
 		path := "/api/flagraft/v1/backup/"
 		resp, err := node.do(cmd.Context(), "GET", path, nil, header{"Flagraft-Consistency", consistency})
 		if err != nil {
@@ -47,7 +52,7 @@ func newBackupCreateCommand() *cobra.Command {
 		defer func() { _ = resp.Body.Close() }() // only read
 		var h fsm.BackupHeader
 		size, err := writeWhole(out, func(f *os.File) error {
-			if _, err := io.Copy(f, newProgress(cmd.ErrOrStderr(), "received", resp.Body)); err != nil {
+			if _, err := io.Copy(f, newProgress(cmd.ErrOrStderr(), "received", resp.Body, resp.ContentLength)); err != nil {
 				return fmt.Errorf("the backup broke off: %w", err)
 			}
 			if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -107,33 +112,31 @@ func syncDirectory(name string) error {
 }
 
 func newBackupVerifyCommand() *cobra.Command {
-	var format string
+	var form outputFormat
 	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Check a backup offline, and show what it holds",
 		Long: "Check a backup as a restore would: every checksum, that every row and identity can be read, the hash of the state, the counts. It needs\n" +
 			"the memory of the state in it. The exit code is 0 for a good backup, 1 for anything else, 2 when the file cannot be opened.",
-		Args: cobra.ExactArgs(1),
+		Example: "  flagraft backup verify monday.backup\n  flagraft backup verify monday.backup -o json | jq .identities",
+		Args:    exactly(1, "one backup file"),
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	form.register(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if format != "table" && format != "json" {
-			return fmt.Errorf("-o must be table or json, not %q", format)
-		}
 		f, err := os.Open(args[0])
 		if err != nil {
-			return exitError{err, 2}
+			return &codedError{exitUsage, err}
 		}
 		defer func() { _ = f.Close() }() // only read
 		info, err := f.Stat()
 		if err != nil {
-			return exitError{err, 2}
+			return &codedError{exitUsage, err}
 		}
-		h, err := fsm.VerifyBackup(bufio.NewReaderSize(newProgress(cmd.ErrOrStderr(), "read", f), 1<<20))
+		h, err := fsm.VerifyBackup(bufio.NewReaderSize(newProgress(cmd.ErrOrStderr(), "read", f, info.Size()), 1<<20))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		return printBackup(cmd.OutOrStdout(), args[0], info.Size(), &h, format == "json")
+		return printBackup(cmd.OutOrStdout(), args[0], info.Size(), &h, form)
 	}
 	return cmd
 }
@@ -147,11 +150,10 @@ type backupReport struct {
 	Taken     time.Time `json:"taken"`
 }
 
-func printBackup(w io.Writer, file string, size int64, h *fsm.BackupHeader, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(backupReport{File: file, Bytes: size, BackupHeader: *h, StateTime: h.StateTime.Std(), Taken: h.Taken.Std()})
+func printBackup(w io.Writer, file string, size int64, h *fsm.BackupHeader, form outputFormat) error {
+	report := backupReport{File: file, Bytes: size, BackupHeader: *h, StateTime: h.StateTime.Std(), Taken: h.Taken.Std()}
+	if done, err := form.json(w, report); done {
+		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, line := range [][2]any{
@@ -167,15 +169,3 @@ func printBackup(w io.Writer, file string, size int64, h *fsm.BackupHeader, asJS
 	_, _ = fmt.Fprintln(t, "good: every checksum, row and count holds")
 	return t.Flush()
 }
-
-// exitError is an error with an exit code of its own.
-type exitError struct {
-	error
-	code int
-}
-
-// ExitCode is what the process ends with.
-func (e exitError) ExitCode() int { return e.code }
-
-// Unwrap gives the cause.
-func (e exitError) Unwrap() error { return e.error }

@@ -30,9 +30,9 @@ func runCommand(t *testing.T, command *cobra.Command, args ...string) (string, i
 	if err == nil {
 		return out.String(), 0
 	}
-	var coded interface{ ExitCode() int }
+	var coded *codedError
 	if errors.As(err, &coded) {
-		return err.Error(), coded.ExitCode()
+		return err.Error(), coded.code
 	}
 	return err.Error(), 1
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,13 +23,13 @@ type caCommand struct {
 	days              int
 	force, api        bool
 	newKey            bool
-	format            string
+	format            outputFormat
 }
 
 const authorityName = "ca"
 
 func newCACommand() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "ca",
 		Short: "Make the certificates of a cluster",
 		Long: "Make an authority and, for each node, a certificate with which it proves that it belongs to the cluster.\n" +
@@ -38,7 +37,7 @@ func newCACommand() *cobra.Command {
 		Example: "  flagraft ca init --dir ca\n" +
 			"  flagraft ca issue node-1 --dir ca --out certs\n" +
 			"  flagraft serve --cluster-ca ca/ca.crt --cluster-cert certs/node-1.crt --cluster-key certs/node-1.key",
-	}
+	})
 	cmd.AddCommand(newCAInitCommand(), newCAIssueCommand(), newCARenewCommand(), newCAShowCommand())
 	return cmd
 }
@@ -62,7 +61,7 @@ func newCAInitCommand() *cobra.Command {
 		Use:     "init",
 		Short:   "Make an authority; one that is there is kept",
 		Example: "  flagraft ca init --dir ca\n  flagraft ca init --dir ca --cluster-name staging",
-		Args:    cobra.NoArgs,
+		Args:    exactly(0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.init(cmd.OutOrStdout()) },
 	}
 	o.register(cmd, certs.AuthorityLifetime)
@@ -102,7 +101,7 @@ func newCAIssueCommand() *cobra.Command {
 		Short: "Make the key and the certificate of a node (or, with --api, of the API); what is there and fits is kept",
 		Example: "  flagraft ca issue node-1 --out certs\n" +
 			"  flagraft ca issue api --api --host flags.example.com,10.0.0.5 --out certs",
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1, "the name of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.issue(cmd.OutOrStdout(), args[0]) },
 	}
 	o.register(cmd, certs.NodeLifetime)
@@ -184,7 +183,7 @@ func newCARenewCommand() *cobra.Command {
 		Long: "Make new certificates with the same names for the keys that are there. A node uses the new file by itself within seconds.\n" +
 			"With another --dir the certificates come from that authority: so authorities are exchanged.",
 		Example: "  flagraft ca renew node-1 node-2 node-3 --out certs\n  flagraft ca renew node-1 --out certs --new-key",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("one file or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, name := range args {
 				if err := o.renew(cmd.OutOrStdout(), name); err != nil {
@@ -245,10 +244,10 @@ func newCAShowCommand() *cobra.Command {
 		Use:     "show FILE...",
 		Short:   "Tell what is in certificate files",
 		Example: "  flagraft ca show ca/ca.crt certs/*.crt\n  flagraft ca show certs/node-1.crt -o json",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    atLeastOne("one file or more"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.OutOrStdout(), args) },
 	}
-	cmd.Flags().StringVarP(&o.format, "output", "o", "table", "table or json")
+	o.format.register(cmd)
 	return cmd
 }
 
@@ -278,15 +277,10 @@ func (o *caCommand) show(w io.Writer, paths []string) error {
 				Issuer: c.Issuer.CommonName, NotBefore: c.NotBefore, NotAfter: c.NotAfter, Serial: c.SerialNumber.Text(16), Fingerprint: hex.EncodeToString(sum[:])})
 		}
 	}
-	switch o.format {
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(list)
-	case "table":
-		return showTable(w, list)
+	if done, err := o.format.json(w, list); done {
+		return err
 	}
-	return fmt.Errorf("--output must be table or json, not %q", o.format)
+	return showTable(w, list)
 }
 
 func showTable(w io.Writer, list []shownCertificate) error {

@@ -20,7 +20,7 @@ type clusterCommand struct {
 // newClusterCommand is `flagraft cluster`.
 func newClusterCommand() *cobra.Command {
 	c := &clusterCommand{}
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "cluster",
 		Short: "Look at a cluster and change its members",
 		Long: `Look at a cluster and change its members. The commands ask a node's API with the
@@ -31,14 +31,10 @@ account token of a superuser; any node will do. Only recover works without one.
   flagraft cluster status
   flagraft cluster transfer 10.0.0.2:8001
   flagraft cluster remove 3f0c`,
-		Args: cobra.NoArgs,
-	}
+	})
 	c.api.register(cmd.PersistentFlags())
 	c.out.register(cmd)
 	cmd.AddCommand(c.status(), c.join(), c.remove(), c.transfer(), c.recover(), c.gossipKeys())
-	for _, sub := range append(cmd.Commands(), cmd) {
-		sub.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
-	}
 	return cmd
 }
 
@@ -71,7 +67,7 @@ type clusterMember struct {
 
 func (c *clusterCommand) load(ctx context.Context) (clusterStatus, error) {
 	var s clusterStatus
-	return s, callCoded(ctx, &c.api, "GET", clusterPath, nil, &s)
+	return s, callSoon(ctx, &c.api, "GET", clusterPath, nil, &s)
 }
 
 // find returns the member that name means: its id, the only one that begins

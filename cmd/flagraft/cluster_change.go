@@ -39,7 +39,7 @@ the remaining voters is alive.
 			if err != nil {
 				return err
 			}
-			if err := callCoded(cmd.Context(), &c.api, "DELETE", clusterPath+"members/"+m.ID+"/", nil, nil); err != nil {
+			if err := callSoon(cmd.Context(), &c.api, "DELETE", clusterPath+"members/"+m.ID+"/", nil, nil); err != nil {
 				return err
 			}
 			if done, err := c.out.json(cmd.OutOrStdout(), memberResult{Removed: m.ID}); done {
@@ -81,7 +81,7 @@ voter that is best up to date. Writes wait for some milliseconds.
 				in["node"] = m.ID
 			}
 			var result memberResult
-			if err := callCoded(cmd.Context(), &c.api, "POST", clusterPath+"transfer/", in, &result); err != nil {
+			if err := callSoon(cmd.Context(), &c.api, "POST", clusterPath+"transfer/", in, &result); err != nil {
 				return err
 			}
 			if done, err := c.out.json(cmd.OutOrStdout(), result); done {
@@ -124,7 +124,7 @@ The node is asked on its management port, which needs no token.
 			if !strings.Contains(node.url, "://") {
 				node.url = "http://" + node.url
 			}
-			if err := callCoded(cmd.Context(), &node, http.MethodPost, "/join", map[string][]string{"addresses": args}, nil); err != nil {
+			if err := callSoon(cmd.Context(), &node, http.MethodPost, "/join", map[string][]string{"addresses": args}, nil); err != nil {
 				return err
 			}
 			if done, err := c.out.json(cmd.OutOrStdout(), map[string][]string{"addresses": args}); done {

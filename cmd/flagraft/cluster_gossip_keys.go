@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ type gossipKeyMember struct {
 }
 
 func (c *clusterCommand) gossipKeys() *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := group(&cobra.Command{
 		Use:   "gossip-keys",
 		Short: "Change the keys that gossip is encrypted with, without a restart",
 		Long: `Change the keys that gossip is encrypted with, without a restart: install a new
@@ -42,12 +43,11 @@ when it is back.
 		Example: `  flagraft cluster gossip-keys install
   flagraft cluster gossip-keys use 5f1c22d09a41
   flagraft cluster gossip-keys remove 0b7f3a66c1de`,
-		Args: cobra.NoArgs,
-	}
+	})
 	sub := func(use, short, method string, args cobra.PositionalArgs, path func([]string) string) {
-		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: args, Example: "  flagraft cluster gossip-keys " + strings.Replace(use, "KEY", "5f1c22d09a41", 1), RunE: func(cmd *cobra.Command, args []string) error {
 			var k gossipKeys
-			if err := callCoded(cmd.Context(), &c.api, method, path(args), nil, &k); err != nil {
+			if err := callSoon(cmd.Context(), &c.api, method, path(args), nil, &k); err != nil {
 				return err
 			}
 			if done, err := c.out.json(cmd.OutOrStdout(), k); done {

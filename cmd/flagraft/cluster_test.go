@@ -28,12 +28,12 @@ func runCluster(t *testing.T, url string, args ...string) (string, int) {
 	cmd.SetErr(&out)
 	cmd.SetArgs(append(args, "--url", url))
 	err := cmd.Execute()
-	var coded interface{ ExitCode() int }
+	var coded *codedError
 	switch {
 	case err == nil:
 		return out.String(), 0
 	case errors.As(err, &coded):
-		return out.String() + err.Error(), coded.ExitCode()
+		return out.String() + err.Error(), coded.code
 	}
 	return out.String() + err.Error(), 1
 }

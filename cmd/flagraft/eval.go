@@ -14,24 +14,6 @@ import (
 	"github.com/flagraft/flagraft/eval"
 )
 
-// Exit codes of eval beside 0.
-const (
-	exitEvalInvalid = 1 // a context cannot be read
-	exitEvalUsage   = 2 // wrong arguments, or a file that cannot be opened
-)
-
-// evalError is an error with the exit code it asks for.
-type evalError struct {
-	code int
-	err  error
-}
-
-func (e *evalError) Error() string { return e.err.Error() }
-func (e *evalError) Unwrap() error { return e.err }
-
-// ExitCode is what the process should exit with.
-func (e *evalError) ExitCode() int { return e.code }
-
 // newEvalCommand is `flagraft eval`: the engine on one context, or on a stream
 // of them, without a server.
 func newEvalCommand() *cobra.Command {
@@ -46,10 +28,13 @@ With --ndjson every line is a context and gives one line of result; the first
 line that cannot be read ends the stream. With --explain the result has a third
 member "trace" that tells, rule by rule, why.
 
-Exit code 1: a context cannot be read. 2: wrong arguments or no such file.`,
+Exit codes: 0 done, 1 a context cannot be read, 2 wrong arguments or no such file.`,
+		Example: `  flagraft eval context.json
+  flagraft eval --ndjson < contexts > results
+  flagraft eval --explain context.json | jq .trace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return &evalError{exitEvalUsage, fmt.Errorf("eval takes one file, not %d", len(args))}
+				return &codedError{exitUsage, fmt.Errorf("eval takes one file, not %d", len(args))}
 			}
 			return nil
 		},
@@ -59,7 +44,7 @@ Exit code 1: a context cannot be read. 2: wrong arguments or no such file.`,
 			if len(args) == 1 && args[0] != "-" {
 				file, err := os.Open(args[0])
 				if err != nil {
-					return &evalError{exitEvalUsage, err}
+					return &codedError{exitUsage, err}
 				}
 				defer func() { _ = file.Close() }() // only read
 				in = file
@@ -71,7 +56,7 @@ Exit code 1: a context cannot be read. 2: wrong arguments or no such file.`,
 			return run.document()
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &evalError{exitEvalUsage, err} })
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &codedError{exitUsage, err} })
 	command.Flags().BoolVar(&lines, "ndjson", false, "one context per line in, one result per line out")
 	command.Flags().BoolVar(&explain, "explain", false, `add a "trace" that tells why`)
 	return command
@@ -90,11 +75,11 @@ func (r *evalRun) document() error {
 		return fmt.Errorf("read: %w", err)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return &evalError{exitEvalInvalid, errors.New("no input: an evaluation context is expected")}
+		return &codedError{exitFailed, errors.New("no input: an evaluation context is expected")}
 	}
 	result, err := r.evaluate(data)
 	if err != nil {
-		return &evalError{exitEvalInvalid, err}
+		return &codedError{exitFailed, err}
 	}
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, result, "", "  "); err != nil {
@@ -119,7 +104,7 @@ func (r *evalRun) lines() error {
 		if line = bytes.TrimSpace(line); len(line) > 0 {
 			result, err := r.evaluate(line)
 			if err != nil {
-				return errors.Join(&evalError{exitEvalInvalid, fmt.Errorf("line %d: %w", number, err)}, r.flush())
+				return errors.Join(&codedError{exitFailed, fmt.Errorf("line %d: %w", number, err)}, r.flush())
 			}
 			if _, err := r.out.Write(append(result, '\n')); err != nil {
 				return fmt.Errorf("write: %w", err)

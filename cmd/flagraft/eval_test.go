@@ -30,9 +30,9 @@ func runEval(t *testing.T, in string, args ...string) (string, int) {
 	if err == nil {
 		return out.String(), 0
 	}
-	var coded interface{ ExitCode() int }
+	var coded *codedError
 	require.ErrorAs(t, err, &coded)
-	return out.String() + "error: " + err.Error(), coded.ExitCode()
+	return out.String() + "error: " + err.Error(), coded.code
 }
 
 func TestEvalDocument(t *testing.T) {

@@ -21,7 +21,7 @@ func newExportCommand() *cobra.Command {
 		Short: "Write organisations, projects and flags as JSON",
 		Long: "Write what a running installation holds as JSON to read, edit, keep under version control and import elsewhere: all of one moment.\n" +
 			"Accounts, permissions, audit and usage stay behind (flagraft backup takes everything).",
-		Args: cobra.NoArgs,
+		Args: exactly(0, "no arguments"),
 		Example: "  flagraft export -o flags.json\n" +
 			"  flagraft export -o before.json --as-of 2026-03-01T12:00:00Z",
 	}
@@ -33,9 +33,13 @@ func newExportCommand() *cobra.Command {
 	f.BoolVar(&secrets, "secrets", false, "server-side environment keys, too")
 	f.StringVar(&asOf, "as-of", "", "as it was at a time (RFC 3339), as far as the change log reaches back")
 	f.StringVar(&index, "index", "", "as it was at a log index")
-	cmd.MarkFlagsMutuallyExclusive("as-of", "index")
-	_ = cmd.MarkFlagRequired("output") // declared above
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case out == "":
+			return usageError("-o FILE is missing: where should the export go? (-: the terminal)")
+		case asOf != "" && index != "":
+			return usageError("give --as-of or --index, not both")
+		}
 		q := url.Values{}
 		for name, v := range map[string]string{"organisation": organisation, "as_of": asOf, "index": index} {
 			if v != "" {
@@ -54,7 +58,7 @@ func newExportCommand() *cobra.Command {
 			return err
 		}
 		size, err := writeWhole(out, func(f *os.File) error {
-			if _, err := io.Copy(f, newProgress(cmd.ErrOrStderr(), "received", resp.Body)); err != nil {
+			if _, err := io.Copy(f, newProgress(cmd.ErrOrStderr(), "received", resp.Body, resp.ContentLength)); err != nil {
 				return fmt.Errorf("the export broke off: %w", err)
 			}
 			return nil
@@ -71,19 +75,22 @@ func newExportCommand() *cobra.Command {
 func newImportCommand() *cobra.Command {
 	var node remote
 	var into string
+	var form outputFormat
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Import the projects of an export",
 		Long: "Import the projects of an export, one after the other, each whole or not at all. They get ids of their own; keys that are taken are made\n" +
 			"anew and told. A project whose name its organisation has already is refused, and ends the import.",
-		Args: cobra.ExactArgs(1),
+		Example: "  flagraft import flags.json\n  flagraft import flags.json --into 3 -o json",
+		Args:    exactly(1, "one exported file"),
 	}
 	node.register(cmd.Flags())
+	form.register(cmd)
 	cmd.Flags().StringVar(&into, "into", "", "id of the organisation that gets the projects (default: the one with the document's name, or a new one)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		raw, err := os.ReadFile(args[0])
 		if err != nil {
-			return exitError{err, 2}
+			return &codedError{exitUsage, err}
 		}
 		d, err := portable.Parse(raw)
 		if err != nil {
@@ -93,29 +100,48 @@ func newImportCommand() *cobra.Command {
 		if into != "" {
 			path += "?into=" + url.QueryEscape(into)
 		}
+		all, steps := []portable.Imported{}, newSteps(cmd.ErrOrStderr(), "imported", projectsIn(d))
+		defer steps.end()
 		for i := range d.Organisations {
 			projects := d.Organisations[i].Projects
 			for j := range projects {
-				if err := importProject(cmd, &node, path, d, i, j); err != nil {
+				done, err := importProject(cmd, &node, path, d, i, j)
+				if err != nil {
 					return fmt.Errorf("project %q: %w", projects[j].Name, err)
 				}
+				all = append(all, done...)
+				steps.step()
 			}
 		}
-		return nil
+		steps.end()
+		if shown, err := form.json(cmd.OutOrStdout(), all); shown {
+			return err
+		}
+		return printImported(cmd.OutOrStdout(), all)
 	}
 	return cmd
 }
 
 // importProject sends one project of a document: each fits the size of a request better than all.
-func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Document, organisation, project int) error {
+func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Document, organisation, project int) ([]portable.Imported, error) {
 	one, o := *d, d.Organisations[organisation]
 	o.Projects = o.Projects[project : project+1]
 	one.Organisations = []portable.Organisation{o}
 	var done struct{ Projects []portable.Imported }
-	if err := node.call(cmd.Context(), "POST", path, one, &done); err != nil {
-		return err
+	err := node.call(cmd.Context(), "POST", path, one, &done)
+	return done.Projects, err
+}
+
+func projectsIn(d *portable.Document) (n int) {
+	for i := range d.Organisations {
+		n += len(d.Organisations[i].Projects)
 	}
-	for _, p := range done.Projects {
+	return n
+}
+
+// printImported tells what became of projects.
+func printImported(w io.Writer, projects []portable.Imported) error {
+	for _, p := range projects {
 		var keys []string
 		for _, e := range p.Environments {
 			key := e.Name + " " + e.APIKey
@@ -124,7 +150,7 @@ func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Do
 			}
 			keys = append(keys, key)
 		}
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "project %q: id %d, %d features, %d segments, %d identities; environments: %s\n",
+		if _, err := fmt.Fprintf(w, "project %q: id %d, %d features, %d segments, %d identities; environments: %s\n",
 			p.Name, p.Project, p.Features, p.Segments, p.Identities, strings.Join(keys, ", ")); err != nil {
 			return err
 		}

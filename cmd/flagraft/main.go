@@ -2,7 +2,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -18,23 +17,28 @@ var version, commit string
 
 func main() {
 	hideSecrets(append(settings.SecretFlags(), "token"))
-	root := &cobra.Command{
-		Use:           "flagraft",
-		Short:         "Feature flags with Flagsmith's API, without a database",
+	err := newRootCommand().Execute()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "flagraft:", err)
+	}
+	os.Exit(exitCode(err))
+}
+
+// newRootCommand is the whole command line.
+func newRootCommand() *cobra.Command {
+	root := group(&cobra.Command{
+		Use:   "flagraft",
+		Short: "Feature flags with Flagsmith's API, without a database",
+		Example: `  flagraft serve --demo
+  flagraft doctor
+  flagraft cluster status`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       build().Version,
-	}
-	root.AddCommand(newServeCommand(), newEvalCommand(), newClusterCommand(), newSettingsCommand(), newBackupCommand(), newExportCommand(), newImportCommand(), newCACommand(), newOrgCommand(), newHealthCommand())
-	if err := root.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "flagraft:", err)
-		code := 1
-		var coded interface{ ExitCode() int }
-		if errors.As(err, &coded) {
-			code = coded.ExitCode()
-		}
-		os.Exit(code)
-	}
+	})
+	root.AddCommand(newServeCommand(), newDoctorCommand(), newHealthCommand(), newClusterCommand(), newBackupCommand(), newExportCommand(), newImportCommand(),
+		newOrgCommand(), newCACommand(), newEvalCommand(), newSettingsCommand(), newManCommand())
+	return root
 }
 
 // build says which binary this is.

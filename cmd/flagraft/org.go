@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -32,35 +31,33 @@ type organisation struct {
 }
 
 func newOrgCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "org",
-		Short: "See and set what an organisation may",
-		Long:  "Switches and limits of organisations, for superusers. There are no limits unless they are set.\n\n" + exitCodes,
-	}
-	cmd.AddCommand(newOrgListCommand(), newOrgSetCommand())
+	var form outputFormat
+	cmd := group(&cobra.Command{
+		Use:     "org",
+		Short:   "See and set what an organisation may",
+		Long:    "Switches and limits of organisations, for superusers. There are no limits unless they are set.\n\n" + exitCodes,
+		Example: "  flagraft org list\n  flagraft org set Acme --max-seats 10",
+	})
+	form.register(cmd)
+	cmd.AddCommand(newOrgListCommand(&form), newOrgSetCommand(&form))
 	return cmd
 }
 
-func newOrgListCommand() *cobra.Command {
+func newOrgListCommand(form *outputFormat) *cobra.Command {
 	var node remote
-	var format string
-	cmd := &cobra.Command{Use: "list", Short: "Show all organisations", Args: exactly(0, "no arguments")}
+	cmd := &cobra.Command{Use: "list", Short: "Show all organisations", Example: "  flagraft org list\n  flagraft org list -o json | jq '.[].name'", Args: exactly(0, "no arguments")}
 	node.register(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if format != "table" && format != "json" {
-			return usageError("-o must be table or json, not %q", format)
-		}
 		list, err := organisations(cmd.Context(), &node)
 		if err != nil {
 			return err
 		}
-		return printOrganisations(cmd.OutOrStdout(), list, format == "json")
+		return printOrganisations(cmd.OutOrStdout(), list, form)
 	}
 	return cmd
 }
 
-func newOrgSetCommand() *cobra.Command {
+func newOrgSetCommand(form *outputFormat) *cobra.Command {
 	var node remote
 	cmd := &cobra.Command{
 		Use:     "set ORGANISATION",
@@ -88,10 +85,10 @@ func newOrgSetCommand() *cobra.Command {
 			return err
 		}
 		var changed organisation
-		if err := callCoded(cmd.Context(), &node, "PATCH", fmt.Sprintf("%s%d/", organisationsPath, o.ID), body, &changed); err != nil {
+		if err := callSoon(cmd.Context(), &node, "PATCH", fmt.Sprintf("%s%d/", organisationsPath, o.ID), body, &changed); err != nil {
 			return err
 		}
-		return printOrganisations(cmd.OutOrStdout(), []organisation{changed}, false)
+		return printOrganisations(cmd.OutOrStdout(), []organisation{changed}, form)
 	}
 	return cmd
 }
@@ -125,7 +122,7 @@ func organisationChange(cmd *cobra.Command) (map[string]any, error) {
 }
 
 func organisations(ctx context.Context, node *remote) (list []organisation, err error) {
-	return list, callCoded(ctx, node, "GET", organisationsPath, nil, &list)
+	return list, callSoon(ctx, node, "GET", organisationsPath, nil, &list)
 }
 
 // organisationNamed finds the only organisation of an id, uuid or name.
@@ -152,11 +149,9 @@ func organisationNamed(ctx context.Context, node *remote, name string) (found or
 	return found, fmt.Errorf("%d organisations are called %q: use the id", matches, name)
 }
 
-func printOrganisations(w io.Writer, list []organisation, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(list)
+func printOrganisations(w io.Writer, list []organisation, form *outputFormat) error {
+	if done, err := form.json(w, list); done {
+		return err
 	}
 	of := func(n uint64, limit *uint64) string {
 		if limit == nil {

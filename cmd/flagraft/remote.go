@@ -65,7 +65,7 @@ func (r *remote) credentials() (string, error) {
 // header is one more header of a request; one without value is left out.
 type header struct{ name, value string }
 
-// do sends a request and returns an answer of status 2xx; the caller closes its body. body is nil, bytes that are sent as they are, or a value
+// do sends a request and returns an answer of status 2xx; its errors carry exit codes; the caller closes its body. body is nil, bytes that are sent as they are, or a value
 // that is sent as JSON.
 func (r *remote) do(ctx context.Context, method, path string, body any, headers ...header) (*http.Response, error) {
 	var payload io.Reader
@@ -84,11 +84,11 @@ func (r *remote) do(ctx context.Context, method, path string, body any, headers 
 	base := strings.TrimSuffix(cmp.Or(r.url, os.Getenv("FLAGRAFT_URL"), "http://127.0.0.1:8000"), "/")
 	req, err := http.NewRequestWithContext(ctx, method, base+path, payload)
 	if err != nil {
-		return nil, err
+		return nil, &codedError{exitUsage, err}
 	}
 	token, err := r.credentials()
 	if err != nil {
-		return nil, err
+		return nil, &codedError{exitUsage, err}
 	}
 	req.Header.Set("Authorization", "Token "+token)
 	if body != nil {
@@ -101,11 +101,11 @@ func (r *remote) do(ctx context.Context, method, path string, body any, headers 
 	}
 	client, err := r.client()
 	if err != nil {
-		return nil, err
+		return nil, &codedError{exitUsage, err}
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, &codedError{exitUnreachable, err}
 	}
 	if resp.StatusCode >= 300 {
 		return nil, refusal(resp)
@@ -132,7 +132,11 @@ func refusal(resp *http.Response) error {
 	if json.Unmarshal(raw, &detail) == nil && detail.Detail != "" {
 		text = detail.Detail
 	}
-	return &refused{resp.StatusCode, text}
+	err := &refused{resp.StatusCode, text}
+	if resp.StatusCode == http.StatusServiceUnavailable {
+		return &codedError{exitUnreachable, err}
+	}
+	return err
 }
 
 // call is do for answers that are JSON; out may be nil.

@@ -27,22 +27,29 @@ const (
 func newBackupRestoreCommand() *cobra.Command {
 	var node remote
 	var force bool
+	var form outputFormat
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Replace everything in a running cluster by a backup",
 		Long: "Replace everything in a running cluster by a backup: flags, users, keys, sign-ins. All nodes switch at once, clients follow within\n" +
 			"seconds, and what was written since the backup is gone (take a backup first). Without --force it is refused while there are projects.\n" +
 			"A new cluster can start from a backup instead: flagraft serve --restore-from FILE.",
-		Args: cobra.ExactArgs(1),
+		Example: "  flagraft backup create -o before.backup && flagraft backup restore --force monday.backup",
+		Args:    exactly(1, "one backup file"),
 	}
+	form.register(cmd)
 	node.register(cmd.Flags())
 	cmd.Flags().BoolVar(&force, "force", false, "also when there are projects, which are removed")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		f, err := os.Open(args[0])
 		if err != nil {
-			return exitError{err, 2}
+			return &codedError{exitUsage, err}
 		}
 		defer func() { _ = f.Close() }() // only read
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
 		h, err := fsm.CheckBackup(bufio.NewReaderSize(f, 1<<20))
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
@@ -51,10 +58,14 @@ func newBackupRestoreCommand() *cobra.Command {
 			return err
 		}
 		var done struct {
-			Index, Epoch string
-			Environments int
+			Index        string `json:"index"`
+			Epoch        string `json:"epoch"`
+			Environments int    `json:"environments"`
 		}
-		if err := sendBackup(cmd.Context(), &node, newProgress(cmd.ErrOrStderr(), "sent", f), force, &done); err != nil {
+		if err := sendBackup(cmd.Context(), &node, newProgress(cmd.ErrOrStderr(), "sent", f, info.Size()), force, &done); err != nil {
+			return err
+		}
+		if shown, err := form.json(cmd.OutOrStdout(), done); shown {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored the state of %s (%d environments) at index %s, epoch %s\n",

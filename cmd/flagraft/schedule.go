@@ -3,9 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -31,36 +31,34 @@ type backupSchedule struct {
 }
 
 func newScheduleCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	var form outputFormat
+	cmd := group(&cobra.Command{
 		Use:   "schedule",
 		Short: "Have the cluster take backups by itself",
 		Long: "The leader takes scheduled backups and keeps the newest ones. Targets are directories below the nodes' --backup-dir (a mount that all nodes\n" +
 			"share, or the files are on whichever node led) and S3-compatible storage; its keys are settings of the nodes (--backup-s3-access-key).\n\n" + exitCodes,
-	}
-	cmd.AddCommand(newScheduleListCommand(), newScheduleSetCommand(), newScheduleRunCommand(), newScheduleRemoveCommand())
+		Example: "  flagraft backup schedule set nightly --when '0 3 * * *' --target nightly\n  flagraft backup schedule list",
+	})
+	form.register(cmd)
+	cmd.AddCommand(newScheduleListCommand(&form), newScheduleSetCommand(&form), newScheduleRunCommand(&form), newScheduleRemoveCommand(&form))
 	return cmd
 }
 
-func newScheduleListCommand() *cobra.Command {
+func newScheduleListCommand(form *outputFormat) *cobra.Command {
 	var node remote
-	var format string
-	cmd := &cobra.Command{Use: "list", Short: "Show the schedules and what became of the last backups", Args: exactly(0, "no arguments")}
+	cmd := &cobra.Command{Use: "list", Short: "Show the schedules and what became of the last backups", Example: "  flagraft backup schedule list\n  flagraft backup schedule list -o json", Args: exactly(0, "no arguments")}
 	node.register(cmd.Flags())
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if format != "table" && format != "json" {
-			return usageError("-o must be table or json, not %q", format)
-		}
 		list, err := schedules(cmd.Context(), &node)
 		if err != nil {
 			return err
 		}
-		return printSchedules(cmd.OutOrStdout(), list, format == "json")
+		return printSchedules(cmd.OutOrStdout(), list, form)
 	}
 	return cmd
 }
 
-func newScheduleSetCommand() *cobra.Command {
+func newScheduleSetCommand(form *outputFormat) *cobra.Command {
 	var node remote
 	var when, target string
 	var keep int
@@ -98,26 +96,27 @@ func newScheduleSetCommand() *cobra.Command {
 			return usageError("a new schedule needs --when and --target")
 		}
 		var made backupSchedule
-		if err := callCoded(cmd.Context(), &node, method, path, body, &made); err != nil {
+		if err := callSoon(cmd.Context(), &node, method, path, body, &made); err != nil {
 			return err
 		}
-		return printSchedules(cmd.OutOrStdout(), []backupSchedule{made}, false)
+		return printSchedules(cmd.OutOrStdout(), []backupSchedule{made}, form)
 	}
 	return cmd
 }
 
-func newScheduleRunCommand() *cobra.Command {
-	return newScheduleChange("run NAME", "Take the next backup of a schedule now", "POST", "run/", "the leader takes it now; see list for the result")
+func newScheduleRunCommand(form *outputFormat) *cobra.Command {
+	return newScheduleChange(form, "run NAME", "Take the next backup of a schedule now", "POST", "run/", "the leader takes it now; see list for the result")
 }
 
-func newScheduleRemoveCommand() *cobra.Command {
-	return newScheduleChange("remove NAME", "Remove a schedule; the files that it made stay", "DELETE", "", "removed")
+func newScheduleRemoveCommand(form *outputFormat) *cobra.Command {
+	return newScheduleChange(form, "remove NAME", "Remove a schedule; the files that it made stay", "DELETE", "", "removed")
 }
 
 // newScheduleChange makes a command that sends one request about a schedule.
-func newScheduleChange(use, short, method, action, done string) *cobra.Command {
+func newScheduleChange(form *outputFormat, use, short, method, action, done string) *cobra.Command {
 	var node remote
-	cmd := &cobra.Command{Use: use, Short: short, Args: exactly(1, "the name of a schedule")}
+	cmd := &cobra.Command{Use: use, Short: short, Args: exactly(1, "the name of a schedule"),
+		Example: "  flagraft backup schedule " + strings.Replace(use, "NAME", "nightly", 1)}
 	node.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := scheduleNamed(cmd.Context(), &node, args[0])
@@ -127,7 +126,10 @@ func newScheduleChange(use, short, method, action, done string) *cobra.Command {
 		if s == nil {
 			return fmt.Errorf("there is no backup schedule %q", args[0])
 		}
-		if err := callCoded(cmd.Context(), &node, method, fmt.Sprintf("%s%d/%s", schedulesPath, s.ID, action), nil, nil); err != nil {
+		if err := callSoon(cmd.Context(), &node, method, fmt.Sprintf("%s%d/%s", schedulesPath, s.ID, action), nil, nil); err != nil {
+			return err
+		}
+		if shown, err := form.json(cmd.OutOrStdout(), s); shown {
 			return err
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", s.Name, done)
@@ -137,7 +139,7 @@ func newScheduleChange(use, short, method, action, done string) *cobra.Command {
 }
 
 func schedules(ctx context.Context, node *remote) (list []backupSchedule, err error) {
-	return list, callCoded(ctx, node, "GET", schedulesPath, nil, &list)
+	return list, callSoon(ctx, node, "GET", schedulesPath, nil, &list)
 }
 
 // scheduleNamed finds a schedule; nil when there is none of the name.
@@ -154,11 +156,9 @@ func scheduleNamed(ctx context.Context, node *remote, name string) (*backupSched
 	return nil, nil
 }
 
-func printSchedules(w io.Writer, list []backupSchedule, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(list)
+func printSchedules(w io.Writer, list []backupSchedule, form *outputFormat) error {
+	if done, err := form.json(w, list); done {
+		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "NAME\tWHEN\tTARGET\tKEEP\tENABLED\tDUE\tLAST SUCCESS\tFAILURES\tLAST ERROR") // Flush tells

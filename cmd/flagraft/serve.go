@@ -22,13 +22,17 @@ func newServeCommand() *cobra.Command {
 		Short: "Run a node",
 		Long: "Run a node. One node needs no flag. For a cluster give every node the same --bootstrap-expect N, --join host,host and --cluster-secret,\n" +
 			"and a --cluster-addr and --gossip-addr that the others reach.",
-		Args: cobra.NoArgs,
+		Example: `  flagraft serve --demo
+  FLAGRAFT_CLUSTER_SECRET_FILE=/etc/flagraft/secret flagraft serve --config /etc/flagraft/flagraft.yaml
+  flagraft serve --bootstrap-expect 3 --join node-a:8001,node-b:8001,node-c:8001 --cluster-addr :8001 --gossip-addr :8002`,
+		Args: exactly(0, "no arguments"),
 	}
 	loader := settings.Register(cmd.Flags())
+	completeSettings(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		st, err := loader.Load()
 		if err != nil {
-			return err
+			return &codedError{exitUsage, err}
 		}
 		return serve(cmd.Context(), st)
 	}

@@ -11,9 +11,10 @@ import (
 // newSettingsCommand prints the page of all settings; docs/settings.md is its output.
 func newSettingsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "settings",
-		Short: "Print every setting as a Markdown page",
-		Args:  cobra.NoArgs,
+		Use:     "settings",
+		Short:   "Print every setting as a Markdown page",
+		Example: "  flagraft settings > docs/settings.md",
+		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), settings.Markdown())
 			return err
