@@ -13,7 +13,7 @@ const whole = new Intl.NumberFormat('en')
 export const count = (n: number) => whole.format(n)
 
 /** rate is so many a second. */
-export const rate = (n: number) => `${n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(0) : n.toFixed(1)}/s`
+export const rate = (n: number) => `${n >= 10 || n === 0 ? count(Math.round(n)) : n.toFixed(1)}/s`
 
 /** duration is a length of time, given in seconds: "0.4 ms". */
 export function duration(seconds: number): string {

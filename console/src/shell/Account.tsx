@@ -17,6 +17,7 @@ export function Account() {
       choices={[
         ...(Object.keys(themes) as Theme[]).map(t => ({ label: themes[t], chosen: theme.value === t, run: () => (theme.value = t) })),
         'line',
+        { label: 'Account', note: 'password, second factor', href: '/account' },
         { label: 'API documentation', href: '/api/v1/docs/' },
         { label: 'Licences', href: '/licenses.txt' },
         'line',

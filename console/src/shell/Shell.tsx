@@ -1,10 +1,12 @@
 import { Route, Router, useLocation } from 'preact-iso'
 import { useEffect, useState } from 'preact/hooks'
 import { Banner } from './Banner'
+import { EnvironmentBanner } from './EnvironmentBanner'
 import { NotFound } from './NotFound'
 import { PaletteKeys } from '../palette/Palette'
 import { pages, prefixes } from '../routes'
 import { Placed } from './Placed'
+import { SecondFactorDue } from './SecondFactorDue'
 import { Sidebar } from './Sidebar'
 import { Topbar } from './Topbar'
 
@@ -23,6 +25,8 @@ export function Shell() {
       <div class="stage">
         <Topbar openMenu={() => setOpen(true)} />
         <Banner />
+        <SecondFactorDue />
+        <EnvironmentBanner />
         <main id="main" class="main" tabIndex={-1}>
           <Router>
             {pages.map(p => (

@@ -4,6 +4,7 @@ import { linkTo } from '../links'
 import { Icon } from '../parts/Icon'
 import { Logo } from '../parts/Logo'
 import { pages, type Page, type Scope } from '../routes'
+import { organisationID, useOrganisations } from '../state/place'
 import { me } from '../state/session'
 import { Account } from './Account'
 import { ProjectSwitch } from './ProjectSwitch'
@@ -38,8 +39,9 @@ export function Sidebar({ open, close }: { open: boolean; close: () => void }) {
 
 function Group({ title, pages }: { title: string; pages: Page[] }) {
   const { path } = useLocation()
+  const admin = useOrganisations()?.find(o => o.id === organisationID.value)?.role === 'ADMIN'
   const shown = pages
-    .filter(p => !p.nav?.superuser || me.value?.is_superuser)
+    .filter(p => (!p.nav?.superuser || me.value?.is_superuser) && (!p.nav?.admin || admin))
     .map(p => ({ page: p, href: linkTo(p) }))
     .filter((x): x is { page: Page; href: string } => x.href !== null)
   if (shown.length === 0) return null

@@ -114,7 +114,7 @@ function Gauges({ load: l, points }: { load: Load; points: Point[] }) {
   return (
     <div class="gauges">
       <Gauge name="Requests" value={last ? rate(last.requests) : '…'} note={last && last.failures > 0 ? `${rate(last.failures)} fail` : ''} values={points.map(p => p.requests)} />
-      <Gauge name="Latency, 99 of 100" value={last && !Number.isNaN(last.slow) ? duration(last.slow) : '…'} note={last && !Number.isNaN(last.median) ? `half within ${duration(last.median)}` : ''} values={times} />
+      <Gauge name="Latency, 99 of 100" value={last ? (Number.isNaN(last.slow) ? '–' : duration(last.slow)) : '…'} note={last ? (Number.isNaN(last.median) ? 'no requests' : `half within ${duration(last.median)}`) : ''} values={times} />
       <Gauge name="Memory" value={bytes(l.memory_bytes)} note={l.memory_limit_bytes ? `of ${bytes(l.memory_limit_bytes)}` : 'no limit'} values={points.map(p => p.memory)} top={l.memory_limit_bytes || undefined} />
       <Gauge
         name="Disk"

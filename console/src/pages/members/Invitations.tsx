@@ -1,0 +1,120 @@
+import { useState } from 'preact/hooks'
+import { origin } from '../../api/nodes'
+import { useList, useQuery } from '../../api/query'
+import { write } from '../../api/write'
+import { Field } from '../../parts/Field'
+import { Icon } from '../../parts/Icon'
+import { Secret } from '../../parts/Secret'
+import { Select } from '../../parts/Select'
+import { Sheet } from '../../parts/Sheet'
+import { Table } from '../../parts/Table'
+import { ago, moment } from '../../parts/time'
+import { useForm } from '../../parts/useForm'
+import { roles } from './MemberList'
+import { organisationPath, type Invite, type InviteLink } from './types'
+
+/** Invitations are by mail, to one person, or a link for whoever has it. */
+export function Invitations({ organisation }: { organisation: number }) {
+  const base = organisationPath(organisation)
+  return (
+    <>
+      <ByMail base={base} />
+      <ByLink base={base} />
+    </>
+  )
+}
+
+function ByMail({ base }: { base: string }) {
+  const models = ['Invite']
+  const invites = useList<Invite>(`${base}invites/`, models)
+  const [draft, setDraft] = useState({ email: '', role: 'USER' })
+  const form = useForm(async () => {
+    await write('POST', `${base}invites/`, draft, { label: `${draft.email} invited`, models, quiet: true })
+    setDraft({ ...draft, email: '' })
+  })
+  return (
+    <Sheet title="By mail" text="The mail holds a link that works for this address alone.">
+      <form class="inline-form new-row wide" onSubmit={form.onSubmit}>
+        <Field label="E-mail address" type="email" autocomplete="off" required value={draft.email} change={email => setDraft({ ...draft, email })} error={form.fields.email ?? (form.message || undefined)} />
+        <Select label="Role" value={draft.role} change={role => setDraft({ ...draft, role })} options={roles} />
+        <button class="button" disabled={form.busy}>
+          Invite
+        </button>
+      </form>
+      {!!invites.data?.length && (
+        <Table caption="Invitations by mail" head={['Address', 'Invited', 'By', '-Actions']}>
+          {invites.data.map(i => (
+            <tr key={i.id}>
+              <th scope="row">{i.email}</th>
+              <td>
+                <time title={moment(i.date_created)}>{ago(i.date_created)}</time>
+              </td>
+              <td>{i.invited_by?.email ?? '–'}</td>
+              <td class="end">
+                <button
+                  type="button"
+                  class="button small"
+                  aria-label={`Send again to ${i.email}`}
+                  onClick={() => void write('POST', `${base}invites/${i.id}/resend/`, undefined, { label: `${i.email} gets the mail again`, models }).catch(() => {})}
+                >
+                  Send again
+                </button>
+                <button
+                  type="button"
+                  class="button ghost square small"
+                  aria-label={`Take the invitation of ${i.email} back`}
+                  onClick={() => void write('DELETE', `${base}invites/${i.id}/`, undefined, { label: `Invitation of ${i.email} taken back`, models }).catch(() => {})}
+                >
+                  <Icon name="trash" size={16} />
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Sheet>
+  )
+}
+
+function ByLink({ base }: { base: string }) {
+  const models = ['InviteLink']
+  const links = useQuery<InviteLink[]>(`${base}invite-links/`, models)
+  const [role, setRole] = useState('USER')
+  const make = () => write('POST', `${base}invite-links/`, { role }, { label: 'Invite link made', models }).catch(() => {})
+  return (
+    <Sheet title="By link" text="Whoever has the link may join, until it is removed.">
+      {!!links.data?.length && (
+        <Table caption="Invite links" head={['Link', 'Role', 'Made', '-Actions']}>
+          {links.data.map(l => (
+            <tr key={l.id}>
+              <th scope="row">
+                <Secret text={`${origin.value}/invite-link/${l.hash}`} label="Copy the link" />
+              </th>
+              <td>{roles.find(r => r.value === l.role)?.label}</td>
+              <td>
+                <time title={moment(l.date_created)}>{ago(l.date_created)}</time>
+                {l.expires_at && <span class="sub">ends {ago(l.expires_at)}</span>}
+              </td>
+              <td class="end">
+                <button
+                  type="button"
+                  class="button ghost square small"
+                  aria-label="Remove the link"
+                  onClick={() => void write('DELETE', `${base}invite-links/${l.id}/`, undefined, { label: 'Invite link removed', models }).catch(() => {})}
+                >
+                  <Icon name="trash" size={16} />
+                </button>
+              </td>
+            </tr>
+          ))}
+        </Table>
+      )}
+      <div class="inline-form new-row">
+        <Select label="Role of those who join" value={role} change={setRole} options={roles} />
+        <button type="button" class="button" onClick={() => void make()}>
+          Make a link
+        </button>
+      </div>
+    </Sheet>
+  )
+}

@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks'
+import { write } from '../../api/write'
+import { Confirm } from '../../parts/Confirm'
+import { Icon } from '../../parts/Icon'
+import { Select } from '../../parts/Select'
+import { Sheet } from '../../parts/Sheet'
+import { Table } from '../../parts/Table'
+import { ago, moment } from '../../parts/time'
+import { me } from '../../state/session'
+import { memberModels, organisationPath, personName, type Member } from './types'
+
+interface Props {
+  organisation: number
+  members: Member[] | undefined
+  admin: boolean
+}
+
+/** MemberList is who belongs to the organisation, and with which role. */
+export function MemberList({ organisation, members, admin }: Props) {
+  const [removing, setRemoving] = useState<Member | null>(null)
+  const setRole = (m: Member, role: string) =>
+    write('POST', `${organisationPath(organisation)}users/${m.id}/update-role/`, { role }, {
+      label: `${m.email} is ${role === 'ADMIN' ? 'an administrator' : 'a member'}`,
+      models: memberModels,
+    }).catch(() => {})
+  return (
+    <Sheet title="People">
+      <Table caption="People" head={['Name', 'Role', 'Last sign-in', '-Actions']}>
+        {members?.map(m => (
+          <tr key={m.id}>
+            <th scope="row">
+              {personName(m)}
+              {m.id === me.value?.id && ' (you)'}
+              <span class="sub">{m.email}</span>
+            </th>
+            <td>
+              {admin && m.id !== me.value?.id ? <Select hideLabel label={`Role of ${m.email}`} value={m.role} change={role => void setRole(m, role)} options={roles} /> : roles.find(r => r.value === m.role)?.label}
+            </td>
+            <td>{m.last_login ? <time title={moment(m.last_login)}>{ago(m.last_login)}</time> : 'never'}</td>
+            <td class="end">
+              {admin && m.role !== 'ADMIN' && (
+                <a class="button small" href={`/organisations/${organisation}/permissions/user/${m.id}`} aria-label={`Permissions of ${m.email}`}>
+                  Permissions
+                </a>
+              )}
+              {admin && (
+                <button type="button" class="button ghost square small" aria-label={`Remove ${m.email}`} onClick={() => setRemoving(m)}>
+                  <Icon name="trash" size={16} />
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {removing && (
+        <Confirm
+          title={`Remove ${removing.email}?`}
+          button="Remove from the organisation"
+          close={() => setRemoving(null)}
+          run={() =>
+            write('POST', `${organisationPath(organisation)}remove-users/`, [{ id: removing.id }], { label: `${removing.email} removed`, models: memberModels, quiet: true })
+          }
+        >
+          The account stays; it sees nothing of this organisation any more.
+        </Confirm>
+      )}
+    </Sheet>
+  )
+}
+
+export const roles = [
+  { value: 'USER', label: 'Member' },
+  { value: 'ADMIN', label: 'Administrator' },
+]

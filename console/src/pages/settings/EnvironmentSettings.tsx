@@ -1,0 +1,162 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { useQuery } from '../../api/query'
+import type { Environment } from '../../api/types'
+import { write } from '../../api/write'
+import { environmentLink } from '../../links'
+import { Confirm } from '../../parts/Confirm'
+import { Field } from '../../parts/Field'
+import { Select } from '../../parts/Select'
+import { Setting } from '../../parts/Setting'
+import { Sheet } from '../../parts/Sheet'
+import { useForm } from '../../parts/useForm'
+
+interface Settings extends Environment {
+  hide_disabled_flags: boolean | null
+  hide_sensitive_data: boolean
+  allow_client_traits: boolean
+  use_identity_overrides_in_local_eval: boolean
+}
+
+const models = ['Environment']
+
+/** EnvironmentSettings is how an environment behaves. */
+export function EnvironmentSettings({ project, environment: key }: { project: number; environment: string }) {
+  const path = `/api/v1/environments/${encodeURIComponent(key)}/`
+  const { data: e } = useQuery<Settings>(path, models)
+  if (!e) return <div class="page" aria-busy="true" />
+  const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models, environment: key })
+  const toggle = (name: keyof Settings, title: string, text: string) => (
+    <Setting title={title} text={text} on={e[name] === true} change={on => patch({ [name]: on }, `${title}: ${on ? 'on' : 'off'}`)} />
+  )
+  return (
+    <div class="page">
+      <h1>Settings of {e.name}</h1>
+      <Sheet title="Environment">
+        <Names key={`${e.id} ${e.name} ${e.description}`} environment={e} patch={patch} />
+      </Sheet>
+      <Sheet title="What clients get">
+        <div class="form">
+          <Select
+            label="Flags that are off"
+            value={String(e.hide_disabled_flags)}
+            change={v => void patch({ hide_disabled_flags: v === 'null' ? null : v === 'true' }, 'Flags that are off: changed').catch(() => {})}
+            options={[
+              { value: 'null', label: 'As the project says' },
+              { value: 'true', label: 'Clients do not get them' },
+              { value: 'false', label: 'Clients get them' },
+            ]}
+          />
+        </div>
+        {toggle('hide_sensitive_data', 'Hide sensitive data', 'Clients get of a feature what they need to decide, not its description, dates and first value.')}
+        {toggle('allow_client_traits', 'Clients may set traits', 'Off: traits come from servers only, with a server key.')}
+        {toggle('use_identity_overrides_in_local_eval', 'Identity overrides for local evaluation', 'Clients with a server key also get the overrides of single identities.')}
+      </Sheet>
+      <Versioning environment={e} />
+      <Clone project={project} environment={e} />
+      <Delete project={project} environment={e} />
+    </div>
+  )
+}
+
+type Patch = (change: Partial<Settings>, label: string) => Promise<unknown>
+
+function Names({ environment: e, patch }: { environment: Settings; patch: Patch }) {
+  const [draft, setDraft] = useState({ name: e.name, description: e.description ?? '', banner_text: e.banner_text ?? '' })
+  const form = useForm(() => patch({ ...draft, banner_text: draft.banner_text || null }, `${draft.name} saved`))
+  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  return (
+    <form class="form" onSubmit={form.onSubmit}>
+      <Field label="Name" required {...field('name')} />
+      <Field label="Description" {...field('description')} />
+      <Field label="Banner" hint="A line for people who work in this environment." {...field('banner_text')} />
+      <p class="form-error" role="alert">
+        {form.message}
+      </p>
+      <div>
+        <button class="button" disabled={form.busy}>
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function Versioning({ environment: e }: { environment: Settings }) {
+  const [ending, setEnding] = useState(false)
+  const all = ['Environment', 'FeatureState', 'FeatureSegment', 'EnvironmentFeatureVersion']
+  const path = `/api/v1/environments/${encodeURIComponent(e.api_key)}/`
+  return (
+    <Sheet title="Versions of features">
+      <Setting
+        title="Keep versions"
+        text="Every change of a feature here becomes a version, which can be prepared, scheduled and looked up."
+        on={e.use_v2_feature_versioning}
+        change={async on => {
+          if (on) await write('POST', `${path}enable-v2-versioning/`, undefined, { label: `${e.name} keeps versions`, models: all })
+          else setEnding(true)
+        }}
+      />
+      {ending && (
+        <Confirm
+          title={`No more versions in ${e.name}?`}
+          button="Keep only what is live"
+          close={() => setEnding(false)}
+          run={() => write('POST', `${path}disable-v2-versioning/`, undefined, { label: `${e.name} keeps no versions`, models: all, quiet: true })}
+        >
+          What is live stays as it is. Drafts, scheduled and past versions are lost.
+        </Confirm>
+      )}
+    </Sheet>
+  )
+}
+
+function Clone({ project, environment: e }: { project: number; environment: Settings }) {
+  const { route } = useLocation()
+  const [name, setName] = useState('')
+  const form = useForm(async () => {
+    const made = await write<Environment>('POST', `/api/v1/environments/${encodeURIComponent(e.api_key)}/clone/`, { name }, { label: `Environment ${name} made`, models: ['Environment'], quiet: true })
+    route(environmentLink(project, made.api_key, 'settings'))
+  })
+  return (
+    <Sheet title="Copy it" text="A new environment with the same flags and overrides; identities, keys and webhooks are not copied.">
+      <form class="inline-form new-row" onSubmit={form.onSubmit}>
+        <Field label="Name of the copy" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
+        <button class="button" disabled={form.busy}>
+          Make the copy
+        </button>
+      </form>
+    </Sheet>
+  )
+}
+
+function Delete({ project, environment: e }: { project: number; environment: Settings }) {
+  const { route } = useLocation()
+  const [asking, setAsking] = useState(false)
+  return (
+    <Sheet
+      title="Delete it"
+      text="With all its overrides, identities and keys. Programs that use its keys get no flags any more."
+      actions={
+        <button type="button" class="button danger" onClick={() => setAsking(true)}>
+          Delete…
+        </button>
+      }
+    >
+      {asking && (
+        <Confirm
+          title={`Delete ${e.name}?`}
+          button="Delete the environment"
+          word={e.name}
+          close={() => setAsking(false)}
+          run={async () => {
+            await write('DELETE', `/api/v1/environments/${encodeURIComponent(e.api_key)}/`, undefined, { label: `Environment ${e.name} deleted`, models, quiet: true })
+            route(`/projects/${project}`)
+          }}
+        >
+          This cannot be undone.
+        </Confirm>
+      )}
+    </Sheet>
+  )
+}

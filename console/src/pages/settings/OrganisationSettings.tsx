@@ -1,0 +1,66 @@
+import { useState } from 'preact/hooks'
+import { useQuery } from '../../api/query'
+import type { Organisation } from '../../api/types'
+import { write } from '../../api/write'
+import { Field } from '../../parts/Field'
+import { Setting } from '../../parts/Setting'
+import { Sheet } from '../../parts/Sheet'
+import { useForm } from '../../parts/useForm'
+
+interface Settings extends Organisation {
+  webhook_notification_email: string | null
+  restrict_project_create_to_admin: boolean
+  force_2fa: boolean
+}
+
+const models = ['Organisation']
+
+/** OrganisationSettings is how an organisation behaves. */
+export function OrganisationSettings({ organisation }: { organisation: string }) {
+  const path = `/api/v1/organisations/${organisation}/`
+  const { data: o } = useQuery<Settings>(path, models)
+  if (!o) return <div class="page" aria-busy="true" />
+  const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models })
+  return (
+    <div class="page">
+      <h1>Settings of {o.name}</h1>
+      <Sheet title="Organisation">
+        <Names key={JSON.stringify([o.name, o.webhook_notification_email])} organisation={o} patch={patch} />
+      </Sheet>
+      <Sheet title="Rules">
+        <Setting
+          title="Everybody has a second factor"
+          text="The console asks those who have none to set one up."
+          on={o.force_2fa}
+          change={on => patch({ force_2fa: on }, `Second factor ${on ? 'asked of everybody' : 'left to everybody'}`)}
+        />
+        <Setting
+          title="Only administrators make projects"
+          text="Others may with the permission to create projects."
+          on={o.restrict_project_create_to_admin}
+          change={on => patch({ restrict_project_create_to_admin: on }, `Projects are made by ${on ? 'administrators only' : 'all members'}`)}
+        />
+      </Sheet>
+    </div>
+  )
+}
+
+function Names({ organisation: o, patch }: { organisation: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
+  const [draft, setDraft] = useState({ name: o.name, webhook_notification_email: o.webhook_notification_email ?? '' })
+  const form = useForm(() => patch({ name: draft.name, webhook_notification_email: draft.webhook_notification_email || null }, `${draft.name} saved`))
+  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  return (
+    <form class="form" onSubmit={form.onSubmit}>
+      <Field label="Name" required {...field('name')} />
+      <Field label="Address for webhooks that fail (optional)" type="email" hint="Without: the administrators get the mail." {...field('webhook_notification_email')} />
+      <p class="form-error" role="alert">
+        {form.message}
+      </p>
+      <div>
+        <button class="button" disabled={form.busy}>
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,131 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import { useQuery } from '../../api/query'
+import type { Environment, Project } from '../../api/types'
+import { write } from '../../api/write'
+import { environmentLink } from '../../links'
+import { count } from '../../parts/amount'
+import { Confirm } from '../../parts/Confirm'
+import { Field } from '../../parts/Field'
+import { Setting } from '../../parts/Setting'
+import { Sheet } from '../../parts/Sheet'
+import { useForm } from '../../parts/useForm'
+import { useEnvironments } from '../../state/place'
+
+interface Settings extends Project {
+  hide_disabled_flags: boolean
+  prevent_flag_defaults: boolean
+  total_features: number
+  total_segments: number
+  max_features_allowed: number
+  max_segments_allowed: number
+}
+
+const models = ['Project']
+
+/** ProjectSettings is how a project behaves, and its environments. */
+export function ProjectSettings({ project: id }: { project: number }) {
+  const path = `/api/v1/projects/${id}/`
+  const { data: p } = useQuery<Settings>(path, models)
+  if (!p) return <div class="page" aria-busy="true" />
+  const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models })
+  const toggle = (name: keyof Settings, title: string, text: string) => (
+    <Setting title={title} text={text} on={p[name] === true} change={on => patch({ [name]: on }, `${title}: ${on ? 'on' : 'off'}`)} />
+  )
+  return (
+    <div class="page">
+      <h1>Settings of {p.name}</h1>
+      <p class="page-lead">
+        {count(p.total_features)} of {count(p.max_features_allowed)} features, {count(p.total_segments)} of {count(p.max_segments_allowed)} segments.
+      </p>
+      <Sheet title="Project">
+        <Names key={JSON.stringify([p.name, p.feature_name_regex])} project={p} patch={patch} />
+      </Sheet>
+      <Environments project={id} />
+      <Sheet title="Features">
+        {toggle('hide_disabled_flags', 'Hide flags that are off', 'Clients get only the flags that are on. Environments may say otherwise.')}
+        {toggle('only_allow_lower_case_feature_names', 'Names in lower case', 'Names of new features have no capitals.')}
+        {toggle('prevent_flag_defaults', 'New features begin off', 'New features have neither a value nor are they on anywhere.')}
+      </Sheet>
+      <Delete project={p} />
+    </div>
+  )
+}
+
+function Names({ project: p, patch }: { project: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
+  const [draft, setDraft] = useState({ name: p.name, feature_name_regex: p.feature_name_regex ?? '' })
+  const form = useForm(() => patch({ name: draft.name, feature_name_regex: draft.feature_name_regex || null }, `${draft.name} saved`))
+  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  return (
+    <form class="form" onSubmit={form.onSubmit}>
+      <Field label="Name" required {...field('name')} />
+      <Field label="Pattern of feature names (optional)" class="input mono" hint="A regular expression that new names must match." {...field('feature_name_regex')} />
+      <p class="form-error" role="alert">
+        {form.message}
+      </p>
+      <div>
+        <button class="button" disabled={form.busy}>
+          Save
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function Environments({ project }: { project: number }) {
+  const environments = useEnvironments(project)
+  const [name, setName] = useState('')
+  const form = useForm(async () => {
+    await write<Environment>('POST', '/api/v1/environments/', { name, project }, { label: `Environment ${name} made`, models: ['Environment'], quiet: true })
+    setName('')
+  })
+  return (
+    <Sheet title="Environments">
+      <ul class="plain-list">
+        {environments?.map(e => (
+          <li key={e.id}>
+            <a href={environmentLink(project, e.api_key, 'settings')}>{e.name}</a>
+            {e.description && <span class="muted"> {e.description}</span>}
+          </li>
+        ))}
+      </ul>
+      <form class="inline-form new-row" onSubmit={form.onSubmit}>
+        <Field label="Name of a new environment" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
+        <button class="button" disabled={form.busy}>
+          Make the environment
+        </button>
+      </form>
+    </Sheet>
+  )
+}
+
+function Delete({ project: p }: { project: Settings }) {
+  const { route } = useLocation()
+  const [asking, setAsking] = useState(false)
+  return (
+    <Sheet
+      title="Delete it"
+      text="With all its environments. Programs get no flags any more."
+      actions={
+        <button type="button" class="button danger" onClick={() => setAsking(true)}>
+          Delete…
+        </button>
+      }
+    >
+      {asking && (
+        <Confirm
+          title={`Delete ${p.name}?`}
+          button="Delete the project"
+          word={p.name}
+          close={() => setAsking(false)}
+          run={async () => {
+            await write('DELETE', `/api/v1/projects/${p.id}/`, undefined, { label: `Project ${p.name} deleted`, models: ['Project', 'Environment'], quiet: true })
+            route('/')
+          }}
+        >
+          Every environment, feature, segment and identity in it goes. This cannot be undone.
+        </Confirm>
+      )}
+    </Sheet>
+  )
+}
