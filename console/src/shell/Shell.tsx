@@ -30,7 +30,7 @@ export function Shell() {
         <main id="main" class="main" tabIndex={-1}>
           <Router>
             {pages.map(p => (
-              <Route key={p.path} path={prefixes[p.scope] + p.path} component={Placed} page={p} />
+              <Route key={p.scope + p.path} path={prefixes[p.scope] + p.path} component={Placed} page={p} />
             ))}
             <Route default component={NotFound} />
           </Router>

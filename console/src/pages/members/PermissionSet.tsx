@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useQuery } from '../../api/query'
+import { useRef } from 'preact/hooks'
+import { patchQuery, useQuery } from '../../api/query'
 import { write } from '../../api/write'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
@@ -44,15 +45,24 @@ export function PermissionSet({ holder, level, object, title, choice }: Props) {
   const base = `/api/v1/${level}/${encodeURIComponent(object)}/`
   const list = `${base}${holder.kind === 'user' ? 'user-permissions' : 'user-group-permissions'}/`
   const catalogue = useQuery<Entry[]>(`/api/v1/${level}/permissions/`, [])
-  const rows = useQuery<Row[]>(`${list}?${holder.kind}=${holder.id}`, models)
+  const ours = `${list}?${holder.kind}=${holder.id}`
+  const rows = useQuery<Row[]>(ours, models)
   const detailed = useQuery<Detailed>(holder.kind === 'user' ? `${base}user-detailed-permissions/${holder.id}/` : null, models)
+  const saving = useRef<Promise<number | undefined>>(Promise.resolve(undefined)) // of the row's id: one change after the other, or two would make a row each
   if (!catalogue.data || !rows.data) return <Sheet title={title} actions={choice}>{rows.error && <p class="field-error">{rows.error}</p>}</Sheet>
   const row = rows.data[0]
   const granted = row?.permissions ?? []
   const admin = row?.admin ?? false
   const save = (permissions: string[], admin: boolean, label: string) => {
     const body = { [holder.kind]: holder.id, permissions, ...(level === 'organisations' ? {} : { admin }) }
-    return row ? write('PUT', `${list}${row.id}/`, body, { label, models }) : write('POST', list, body, { label, models })
+    patchQuery<Row[]>(ours, () => [{ id: row?.id ?? 0, permissions, admin }])
+    const done = saving.current.then(async made => {
+      const id = row?.id || made
+      const answer = id ? await write<Row>('PUT', `${list}${id}/`, body, { label, models }) : await write<Row>('POST', list, body, { label, models })
+      return answer.id
+    })
+    saving.current = done.catch(() => row?.id)
+    return done
   }
   const from = (key: string) => {
     const groups = detailed.data?.permissions.find(p => p.permission_key === key)?.derived_from.groups ?? []

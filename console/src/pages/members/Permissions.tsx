@@ -34,10 +34,10 @@ export function Permissions({ organisation, kind, id }: Props) {
       </p>
       <h1>What {name} may do</h1>
       {member?.role === 'ADMIN' && <p class="warning">An administrator may do everything in the organisation, whatever is said below.</p>}
-      <PermissionSet holder={holder} level="organisations" object={organisation} title="In the organisation" />
+      <PermissionSet key={`${kind} ${id}`} holder={holder} level="organisations" object={organisation} title="In the organisation" />
       {project && (
         <PermissionSet
-          key={`project ${project.id}`}
+          key={`${kind} ${id} in ${project.id}`}
           holder={holder}
           level="projects"
           object={String(project.id)}
@@ -49,7 +49,7 @@ export function Permissions({ organisation, kind, id }: Props) {
       )}
       {environment && (
         <PermissionSet
-          key={`environment ${environment.api_key}`}
+          key={`${kind} ${id} in ${environment.api_key}`}
           holder={holder}
           level="environments"
           object={environment.api_key}
