@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -361,7 +362,8 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 // freePorts finds ports that nobody listens on, for TCP and UDP. All are held
-// until the last is found, so that none is given twice.
+// until the last is found, so that none is given twice. They are below those that the
+// system gives to connections, one of which might have it before the node does.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	var held []func() error
@@ -374,9 +376,9 @@ func freePorts(n int) ([]int, error) {
 		if tries > 10*n+100 {
 			return nil, errors.New("no free ports")
 		}
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
 		if err != nil {
-			return nil, err
+			continue // taken
 		}
 		held = append(held, l.Close)
 		port := l.Addr().(*net.TCPAddr).Port

@@ -2,6 +2,7 @@ package servertest
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -43,15 +44,21 @@ func ClusterOf(t testing.TB, size int, setUp func(*server.Node), change ...func(
 	return nodes
 }
 
-// freeAddrs picks loopback addresses that nobody listens on.
+// freeAddrs picks loopback addresses that nobody listens on. Their ports are below those that the system gives to connections, one of which
+// might have it before the node does.
 func freeAddrs(t testing.TB, n int) []string {
 	t.Helper()
-	out := make([]string, n)
-	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
+	var out []string
+	for range 100 * n {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err != nil {
+			continue // taken
+		}
 		defer func() { _ = l.Close() }() // held until all are picked
-		out[i] = fmt.Sprint(l.Addr())
+		if out = append(out, fmt.Sprint(l.Addr())); len(out) == n {
+			return out
+		}
 	}
-	return out
+	require.Fail(t, "no free ports")
+	return nil
 }
