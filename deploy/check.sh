@@ -206,7 +206,7 @@ check_packages() {
   deb=$(echo "$work"/dist/*.deb) rpm=$(echo "$work"/dist/*.rpm)
   dpkg-deb --info "$deb" >/dev/null && dpkg-deb --contents "$deb" >"$work/deb.txt" && rpm -qlp "$rpm" >"$work/rpm.txt" 2>/dev/null && rpm -qp --scripts "$rpm" >/dev/null 2>&1 || return 1
   for want in /usr/bin/flagraft /usr/lib/systemd/system/flagraft.service /etc/flagraft/flagraft.yaml /usr/share/bash-completion/completions/flagraft \
-    /usr/share/doc/flagraft/flagraft.cdx.json /usr/share/doc/flagraft/copyright; do
+    /usr/share/man/man1/flagraft-serve.1.gz /usr/share/doc/flagraft/flagraft.cdx.json /usr/share/doc/flagraft/copyright; do
     grep -q " \.$want\$" "$work/deb.txt" && grep -qx "$want" "$work/rpm.txt" || { echo "$want is in no package"; return 1; }
   done
   dpkg-deb --ctrl-tarfile "$deb" | tar -xOf - ./conffiles | grep -q /etc/flagraft/flagraft.yaml || { echo "the configuration would be overwritten"; return 1; }

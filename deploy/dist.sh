@@ -29,10 +29,8 @@ mkdir -p "$stage/completions" "$stage/man"
 "$stage/host" completion bash >"$stage/completions/flagraft.bash"
 "$stage/host" completion zsh >"$stage/completions/_flagraft"
 "$stage/host" completion fish >"$stage/completions/flagraft.fish"
-if "$stage/host" man --help >/dev/null 2>&1; then
-  "$stage/host" man "$stage/man"
-  gzip -9n "$stage"/man/*
-fi
+"$stage/host" man "$stage/man"
+gzip -9n "$stage"/man/*
 
 for target in "${targets[@]}"; do
   os=${target%/*} arch=${target#*/} exe=
