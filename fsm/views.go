@@ -63,6 +63,15 @@ func (v *Views) ByKey(key []byte) (*EnvironmentKey, bool) {
 	return k, ok
 }
 
+// Find is ByKey for a key that ByKey does not know: it may have been made this
+// moment, and the directory follows the state.
+func (v *Views) Find(ctx context.Context, key []byte) (*EnvironmentKey, bool) {
+	if v.fsm.applied.Wait(ctx, v.fsm.State().Index) != nil {
+		return nil, false
+	}
+	return v.ByKey(key)
+}
+
 // ByID finds an environment by id.
 func (v *Views) ByID(environment uint64) (*Live, bool) {
 	l, ok := v.directory.Load().environments[environment]

@@ -258,7 +258,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		Short:     func() bool { return n.server.memory.tight() },
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
 		CatchUp:   n.catchUp,
-		Ready:     n.cluster.Ready,
+		Ready:     n.caughtUp,
 		ReadIndex: n.cluster.ReadIndex,
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
@@ -291,7 +291,7 @@ func (n *Node) catchUp(budget time.Duration) error {
 
 func (n *Node) ofrep() *ofrep.API {
 	return ofrep.New(ofrep.Config{
-		Clock: n.Clock, FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.cluster.Ready, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
+		Clock: n.Clock, FSM: n.fsm, Views: n.views, Usage: n.usage, Ready: n.caughtUp, ReadIndex: n.cluster.ReadIndex, Age: n.reads().Age, Node: n.cluster.ID(),
 		Evaluated:   func(environment, feature uint64) { n.flags.add(environment, feature, 1) },
 		EventStream: func(key string) string { return "/sse/environments/" + key + "/ofrep" },
 	})
@@ -305,9 +305,12 @@ func (n *Node) Reload() {
 	}
 }
 
+// caughtUp reports whether the node knows all there is, as far as it can tell: before, an unknown key may be a good one.
+func (n *Node) caughtUp() bool { return n.cluster.Ready() && !n.awaitsRestore() }
+
 // Ready reports whether the node may be sent traffic.
 func (n *Node) Ready() bool {
-	return n.running.Load() && !n.stopping.Load() && n.cluster.Ready() && n.fsm.State().Born() && !n.awaitsRestore()
+	return n.running.Load() && !n.stopping.Load() && n.caughtUp() && n.fsm.State().Born()
 }
 
 // Update runs a transaction as the system itself, on this node if it leads, and returns when this node's Views show it: for commands and tests

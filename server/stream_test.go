@@ -225,11 +225,10 @@ func TestPagesFromSeveralNodes(t *testing.T) {
 	const people = 300
 	for i := range people {
 		c := nodes[0].Client(t).With("X-Environment-Key", streamKey)
-		for stored := false; !stored; { // a change of leadership may cost a write
+		require.Eventually(t, func() bool { // a change of leadership may cost a write
 			a := c.Do("GET", fmt.Sprintf("/api/v1/identities/?identifier=person-%03d", i), nil)
-			require.Equal(t, 200, a.Status)
-			stored = a.Header.Get("Flagraft-Traits-Persisted") == ""
-		}
+			return a.Status == 200 && a.Header.Get("Flagraft-Traits-Persisted") == ""
+		}, 20*time.Second, time.Millisecond)
 	}
 	override := func(from, n int, value string) {
 		onLeader(t, nodes, func(tx *fsm.Tx) error {

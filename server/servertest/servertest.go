@@ -117,6 +117,7 @@ func TryStart(t testing.TB, change ...func(*settings.Settings)) error {
 }
 
 func prepare(t testing.TB, timing cluster.Timing, log *slog.Logger, change ...func(*settings.Settings)) *server.Node {
+	watch(t)
 	st := settings.Defaults()
 	st.DataDir = t.TempDir()
 	st.APIAddr, st.ClusterAddr, st.ManagementAddr, st.GossipAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", ""
@@ -201,6 +202,9 @@ type Answer struct {
 	Raw    string
 }
 
+// requestLimit is more than any request takes, a restore included, on a busy machine.
+const requestLimit = 90 * time.Second
+
 // Do sends a request. body is nil, a string that is sent as it is, or a value that is sent as JSON.
 func (c *Client) Do(method, path string, body any) Answer {
 	c.t.Helper()
@@ -214,7 +218,9 @@ func (c *Client) Do(method, path string, body any) Answer {
 		require.NoError(c.t, err)
 		payload = bytes.NewReader(raw)
 	}
-	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, payload)
+	ctx, cancel := context.WithTimeout(c.t.Context(), requestLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, payload)
 	require.NoError(c.t, err)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
