@@ -21,7 +21,7 @@ type disturbance struct {
 }
 
 // errIdle says that a run was not disturbed at all.
-var errIdle = errors.New("not a single step was done in the run")
+var errIdle = errors.New("not a single step was begun in the run")
 
 // begin goes on with the steps until the returned function ends them.
 func (d *disturbance) begin(ctx context.Context) (end func() error) {
@@ -30,6 +30,7 @@ func (d *disturbance) begin(ctx context.Context) (end func() error) {
 	var steps atomic.Int64
 	go func() {
 		for next := time.Now(); ; {
+			steps.Add(1) // a long one may take all of the run
 			err := d.step(ctx)
 			if ctx.Err() != nil {
 				done <- nil
@@ -39,7 +40,6 @@ func (d *disturbance) begin(ctx context.Context) (end func() error) {
 				done <- err
 				return
 			}
-			steps.Add(1)
 			next = next.Add(d.every)
 			select {
 			case <-ctx.Done():

@@ -41,6 +41,7 @@ type FSM struct {
 	verdict   atomic.Pointer[HashVerdict]
 	diverged  func(error) // set before the first entry
 
+	hurry      atomic.Bool // snapshots take no rests
 	mismatches atomic.Uint64
 	views      *Views
 	measures   *measures
@@ -133,6 +134,10 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	return f.freeze(), nil
 }
+
+// Hurry ends the rests of snapshots and backups, those under way included: a node
+// that stops waits for them.
+func (f *FSM) Hurry() { f.hurry.Store(true) }
 
 // Restore replaces the state by a snapshot. The new state is built and checked
 // beside the old one, which readers see until then.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	"github.com/klauspost/compress/zstd"
@@ -51,6 +52,7 @@ type snapshotMeta struct {
 type snapshot struct {
 	state      State
 	identities *identity.Snapshot
+	hurry      *atomic.Bool // of the FSM
 }
 
 // Persist writes the snapshot. It runs beside Apply and never stops it.
@@ -74,7 +76,7 @@ func (s *snapshot) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := bufio.NewWriterSize(z, 256<<10)
+	b := bufio.NewWriterSize(newPacedWriter(z, s.hurry), 256<<10)
 	if err := s.sections(b); err != nil {
 		return err
 	}

@@ -376,6 +376,7 @@ func (n *Node) stop(ctx context.Context) error {
 	}
 	n.stopActors()
 	if n.cluster != nil {
+		n.fsm.Hurry()
 		errs = append(errs, n.cluster.Stop(ctx))
 	}
 	n.views.Stop()

@@ -1,0 +1,44 @@
+package fsm
+
+import (
+	"io"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// A snapshot or a backup can wait, requests cannot: it takes a small part of the
+// processor and rests in between. On a machine with many cores it goes on without a
+// rest.
+const (
+	// paceStep is how much is compressed between two rests: it takes about a
+	// quarter of a millisecond, which is as long as a request may wait for it.
+	paceStep = 64 << 10
+	// paceShare: a snapshot takes one of so many parts of the cores that the process may use.
+	paceShare = 6
+)
+
+// pacedWriter rests after each step for as long as the share asks for.
+type pacedWriter struct {
+	w     io.Writer
+	hurry *atomic.Bool // somebody waits for the snapshot: no rests any more
+	rest  float64      // times the time that was worked
+	began time.Time    // of the work since the last rest
+}
+
+func newPacedWriter(w io.Writer, hurry *atomic.Bool) *pacedWriter {
+	return &pacedWriter{w: w, hurry: hurry, rest: max(0, float64(paceShare)/float64(runtime.GOMAXPROCS(0))-1), began: time.Now()}
+}
+
+func (p *pacedWriter) Write(b []byte) (n int, err error) {
+	for err == nil && n < len(b) {
+		var m int
+		m, err = p.w.Write(b[n:min(n+paceStep, len(b))])
+		n += m
+		if p.rest > 0 && !p.hurry.Load() {
+			time.Sleep(time.Duration(float64(time.Since(p.began)) * p.rest))
+		}
+		p.began = time.Now()
+	}
+	return n, err
+}
