@@ -162,6 +162,14 @@ func (m *memory) measure(ctx context.Context, p *nodes.Project) error {
 	if err != nil {
 		return err
 	}
+	first, err := g.Run(ctx, load.Options{Source: m.requests.ShortPuts(m.next, 1), Duration: 100 * time.Millisecond})
+	if err == nil { // a connection that said nothing yet would be closed before the end
+		err = first.Err()
+	}
+	if err != nil {
+		return errors.Join(err, g.Close())
+	}
+	m.next += first.Requests * seed.BulkSize / 2
 	peak, stop := m.peak(ctx), snapshots(p, m.n).begin(ctx)
 	conditions, err := m.side.during(ctx, func() error {
 		r, err := g.Run(ctx, load.Options{Source: m.requests.ShortPuts(m.next, 1), Rate: putsPerSecond / seed.BulkSize, Duration: 3 * m.Duration})

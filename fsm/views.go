@@ -177,8 +177,8 @@ func (v *Views) Stop() { v.Each(func(l *Live) { l.loop.Stop() }) }
 // Live is one environment: its actor and the View it last published.
 //
 // The actor compiles the newest state whenever the environment was touched since
-// its last View; while changes keep coming it pauses as long as its last compile
-// took, so that compiling never takes more than half a core. Full-policy:
+// its last View; while changes keep coming it pauses three times as long as its last
+// compile took, so that compiling never takes more than a quarter of a core. Full-policy:
 // coalesce, newest state wins; touching never blocks.
 type Live struct {
 	id       uint64
@@ -230,6 +230,9 @@ func (l *Live) wait(ctx context.Context, index uint64) error {
 	return l.reached.Wait(ctx, min(index, l.touched.Load()))
 }
 
+// compileRest is how often the time of a compile the pause after it is.
+const compileRest = 3
+
 // refreshEvery is how often an untouched environment's View moves to the newest
 // state.
 const refreshEvery = time.Minute
@@ -250,7 +253,7 @@ func (l *Live) run(ctx context.Context) {
 		start := time.Now()
 		l.compile()
 		select {
-		case <-time.After(time.Since(start)):
+		case <-time.After(compileRest * time.Since(start)):
 		case <-ctx.Done():
 		}
 	}
