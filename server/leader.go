@@ -15,8 +15,14 @@ type proposer struct {
 	node *cluster.Node
 }
 
+// proposeTimeout bounds what the writers wait for: far beyond what an entry takes, since after it the outcome is unknown. Without it one
+// answer that never comes would stop all writes of a leader for as long as it leads.
+const proposeTimeout = 2 * writeTimeout
+
 // Propose implements fsm.Proposer.
 func (p proposer) Propose(ctx context.Context, entry []byte) (index uint64, answer any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
+	defer cancel()
 	a, err := p.node.Propose(ctx, entry)
 	return a.Index, a.Response, readOnly(err)
 }
@@ -30,7 +36,11 @@ func readOnly(err error) error {
 }
 
 // Barrier implements fsm.Proposer.
-func (p proposer) Barrier(ctx context.Context) error { return p.node.Barrier(ctx) }
+func (p proposer) Barrier(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
+	defer cancel()
+	return p.node.Barrier(ctx)
+}
 
 // Verify implements fsm.Proposer: it returns nil if this node led, in one term, from before the call until after it.
 func (p proposer) Verify(ctx context.Context) error {
@@ -38,6 +48,8 @@ func (p proposer) Verify(ctx context.Context) error {
 	if term == 0 {
 		return cluster.ErrNotLeader
 	}
+	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
+	defer cancel()
 	if _, err := p.node.ReadIndex(ctx); err != nil {
 		return err
 	}
