@@ -15,7 +15,7 @@ FAULTS  ?=
 .PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@while read -r line; do [[ $$line =~ ^([a-z0-9-]+):.*'## '(.*) ]] && printf '  make %-13s %s\n' "$${BASH_REMATCH[@]:1}"; done <$(firstword $(MAKEFILE_LIST)); true
 
 build: ## build bin/flagraft
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/flagraft

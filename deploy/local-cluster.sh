@@ -16,6 +16,7 @@ for i in 0 1 2; do
     --bootstrap-expect 3 --join 127.0.0.1:8001,127.0.0.1:8011,127.0.0.1:8021 \
     --admin-email "$email" --admin-password "$password" --demo >"$data/node$i.log" 2>&1 &
   pids+=($!)
+  echo $! >"$data/node$i.pid"
 done
 
 ready() { # whether a management port says 200 on /readyz
@@ -37,8 +38,7 @@ done
 cat <<TEXT
 Three nodes are ready:
   http://127.0.0.1:8000   http://127.0.0.1:8010   http://127.0.0.1:8020   (logs: $data/*.log)
-Sign in with $email / $password. API documentation: http://127.0.0.1:8000/api/v1/docs/
-  curl -s http://127.0.0.1:8010/api/v1/auth/login/ -H 'Content-Type: application/json' -d '{"email":"$email","password":"$password"}'
-Kill one (node 1 is process ${pids[1]}) and go on; ctrl-c stops all.
+Sign in with $email / $password. The console is at each address, the API documentation at http://127.0.0.1:8000/api/v1/docs/.
+Kill one with kill -9 \$(cat $data/node1.pid) and go on (docs/three-nodes.md); ctrl-c stops all.
 TEXT
 wait "${pids[@]}"

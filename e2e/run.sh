@@ -109,11 +109,26 @@ if wanted go; then
   began=$SECONDS
   if [[ -x $cache/versitygw ]]; then export FLAGRAFT_VERSITYGW=$cache/versitygw; fi
   # One package after another: each starts clusters of its own.
-  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -p 1 -count=1 -timeout 19m ./e2e/... >"$logs/go.log" 2>&1; then
+  mapfile -t packages < <(go list ./e2e/... | grep -v /e2e/docs$)
+  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -p 1 -count=1 -timeout 19m "${packages[@]}" >"$logs/go.log" 2>&1; then
     record go passed $((SECONDS - began)) "$(grep -c '^ok' "$logs/go.log") packages"
   else
     record go FAILED $((SECONDS - began)) "see $logs/go.log"
     grep -aE '^ *--- FAIL|Error:|panic:|^FAIL' "$logs/go.log" | head -20 | sed 's/^/    /'
+  fi
+fi
+
+if wanted docs; then
+  say "== every command in the documentation"
+  began=$SECONDS status=0
+  FLAGRAFT_BINARY=$cache/flagraft bounded 600 go test -count=1 -v -parallel 4 -timeout 9m ./e2e/docs >"$logs/docs.log" 2>&1 || status=$?
+  if ((status)); then
+    record docs FAILED $((SECONDS - began)) "see $logs/docs.log"
+    grep -aE -A 20 '^ *run_test.go:.*(code|failed|end within|printed)|^ +[a-z_]+_test.go:.*docs/|^ *--- FAIL' "$logs/docs.log" | head -40 | sed 's/^/    /'
+  elif grep -aq -- '--- SKIP' "$logs/docs.log"; then
+    record docs skipped $((SECONDS - began)) "$(grep -a -m 1 -oE '(the stage needs|namespaces are).*' "$logs/docs.log")"
+  else
+    record docs passed $((SECONDS - began)) "$(grep -acE '^ *--- PASS: TestCommands/' "$logs/docs.log") pages"
   fi
 fi
 

@@ -101,6 +101,7 @@ func (n *Node) Welcome(ctx context.Context) (string, error) {
 	return fmt.Sprintf(`
 flagraft is ready on %[1]s
 
+  console             %[1]s/
   API documentation   %[1]s/api/v1/docs/
   sign in with        %[2]s / %[3]s
   environment key     %[4]s
