@@ -5,6 +5,7 @@ import { Audit } from './pages/audit/Audit'
 import { Changes } from './pages/audit/Changes'
 import { Cluster } from './pages/cluster/Cluster'
 import { Features } from './pages/features/Features'
+import { Identities } from './pages/identities/Identities'
 import { Keys } from './pages/keys/Keys'
 import { APIKeys } from './pages/members/APIKeys'
 import { Members } from './pages/members/Members'
@@ -42,6 +43,7 @@ export const prefixes: Record<Scope, string> = {
 export const pages: Page[] = [
   { scope: 'environment', path: '/features/:feature?/:tab?', title: 'Features', component: Features, nav: { icon: 'flag' } },
   { scope: 'project', path: '/segments/:segment?', title: 'Segments', component: Segments, nav: { icon: 'segment' } },
+  { scope: 'environment', path: '/identities/:identity?/:flag?', title: 'Identities', component: Identities, nav: { icon: 'identity' } },
   { scope: 'environment', path: '/keys/:language?', title: 'SDK keys', component: Keys, nav: { icon: 'key' } },
   { scope: 'environment', path: '/webhooks', title: 'Webhooks', component: EnvironmentWebhooks, nav: { icon: 'webhook' } },
   { scope: 'project', path: '/audit', title: 'Audit log', component: Audit, nav: { icon: 'audit' } },

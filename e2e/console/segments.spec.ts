@@ -1,7 +1,6 @@
 import { expect, test, type Page } from '@playwright/test'
-import { clean, fits, receipt } from './look'
 import { start, type Node } from './nodes'
-import { API, calm, flag, signIn } from './world'
+import { API, calm, clean, fits, flag, receipt, signIn } from './world'
 
 test.describe.configure({ mode: 'serial' })
 

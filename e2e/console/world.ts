@@ -48,7 +48,8 @@ export async function signIn(page: Page, origin: string) {
 
 const refused = new WeakMap<Page, string[]>()
 
-function watch(page: Page) {
+/** watch notes what the page complains about; see calm. */
+export function watch(page: Page) {
   const found: string[] = []
   refused.set(page, found)
   page.on('pageerror', e => found.push(String(e)))
@@ -82,4 +83,19 @@ export async function clean(page: Page) {
   await page.emulateMedia({ reducedMotion: 'reduce' }) // text that is fading has too little contrast
   const { violations } = await new AxeBuilder({ page }).analyze()
   expect(violations.map(v => `${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.failureSummary}`).slice(0, 3).join(' | ')}`)).toEqual([])
+}
+
+/** fits demands that nothing sticks out at the side, and that nothing one can use is cut off there. */
+export async function fits(page: Page) {
+  expect(await page.locator('#main').evaluate(main => [document.documentElement.scrollWidth - innerWidth, main.scrollWidth - main.clientWidth])).toEqual([0, 0])
+  const cut = await page.locator('#main').evaluate(main =>
+    [...main.querySelectorAll<HTMLElement>('a, button, input, select, textarea, h1, h2, h3')]
+      .filter(e => !e.closest('.scroll-x, .visually-hidden') && e.checkVisibility({ visibilityProperty: true }))
+      .filter(e => {
+        const box = e.getBoundingClientRect()
+        return box.left < 0 || box.right > innerWidth + 0.5
+      })
+      .map(e => e.outerHTML.slice(0, 120)),
+  )
+  expect(cut).toEqual([])
 }

@@ -35,7 +35,7 @@ export function useHits(text: string): Hit[] {
   return [
     ...best(features, f => ({ icon: 'flag', kind: 'Feature', href: pageLink('Features', f.id) })),
     ...best(segments, s => ({ icon: 'segment', kind: 'Segment', href: pageLink('Segments', s.id) })),
-    ...best(identities, i => ({ icon: 'identity', kind: 'Identity', href: pageLink('Identities', i.uuid) })),
+    ...best(identities, i => ({ icon: 'identity', kind: 'Identity', href: pageLink('Identities', i.id) })),
     ...best(
       pages.filter(p => p.nav && (!p.nav.superuser || me.value?.is_superuser)).map(p => ({ name: p.title, page: p })),
       p => ({ icon: p.page.nav!.icon, kind: 'Page', href: linkTo(p.page) }),
@@ -60,13 +60,13 @@ function ranked<T extends { name: string }>(text: string, all: T[]): T[] {
 const escape = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 interface Identity {
+  id: number
   identifier: string
-  identity_uuid: string
 }
 
 /** useIdentities asks the server, once the typing pauses. */
-function useIdentities(text: string): { name: string; uuid: string }[] {
-  const [found, setFound] = useState<{ name: string; uuid: string }[]>([])
+function useIdentities(text: string): { name: string; id: number }[] {
+  const [found, setFound] = useState<{ name: string; id: number }[]>([])
   const key = environmentKey.value
   const query = text.trim()
   useEffect(() => {
@@ -74,9 +74,9 @@ function useIdentities(text: string): { name: string; uuid: string }[] {
     if (key === undefined || query.length < 2 || pageLink('Identities') === null) return
     const asking = new AbortController()
     const timer = setTimeout(() => {
-      const path = `/api/v1/environments/${encodeURIComponent(key)}/edge-identities/?q=${encodeURIComponent(query)}&page_size=${perKind}`
+      const path = `/api/v1/environments/${encodeURIComponent(key)}/identities/?q=${encodeURIComponent(query)}&page_size=${perKind}`
       get<Pick<Page<Identity>, 'results'>>(path, { signal: asking.signal })
-        .then(p => setFound(p.results.map(i => ({ name: i.identifier, uuid: i.identity_uuid }))))
+        .then(p => setFound(p.results.map(i => ({ name: i.identifier, id: i.id }))))
         .catch(() => {})
     }, 150)
     return () => {

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Scalar } from '../../api/types'
 import { write } from '../../api/write'
+import { environmentLink } from '../../links'
 import { Field } from '../../parts/Field'
 import { Icon } from '../../parts/Icon'
 import { Switch } from '../../parts/Switch'
@@ -10,6 +11,7 @@ import { shown, stateModels, type Spot } from './flag'
 
 interface Override {
   identifier: string
+  identity_uuid: string
   feature_state: { enabled: boolean; feature_state_value: Scalar }
 }
 
@@ -42,7 +44,9 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
           <li key={o.identifier} class="override">
             <div class="override-head">
               <Icon name="identity" size={16} />
-              <strong class="override-name">{o.identifier}</strong>
+              <a class="override-name" href={environmentLink(spot.project, environment.api_key, 'identities', o.identity_uuid)}>
+                {o.identifier}
+              </a>
               <span class="mono override-value">{shown(o.feature_state.feature_state_value)}</span>
               <Switch
                 on={o.feature_state.enabled}

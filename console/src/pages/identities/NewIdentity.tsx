@@ -1,0 +1,38 @@
+import { useLocation } from 'preact-iso'
+import { useState } from 'preact/hooks'
+import type { Environment } from '../../api/types'
+import { write } from '../../api/write'
+import { Dialog } from '../../parts/Dialog'
+import { Field } from '../../parts/Field'
+import { useForm } from '../../parts/useForm'
+import { environmentPath, identityModels, linkOf, type Identity } from './identity'
+
+/** NewIdentity makes an identity before a program names it: to give it overrides. */
+export function NewIdentity({ project, environment, close }: { project: number; environment: Environment; close: () => void }) {
+  const { route } = useLocation()
+  const [identifier, setIdentifier] = useState('')
+  const form = useForm(async () => {
+    const made = await write<Pick<Identity, 'id'>>('POST', `${environmentPath(environment.api_key)}/identities/`, { identifier }, { label: `Identity ${identifier} made`, models: identityModels, quiet: true })
+    close()
+    route(linkOf({ project, environment }, made.id))
+  })
+  return (
+    <Dialog title="New identity" close={close}>
+      <form class="form" onSubmit={form.onSubmit}>
+        <Field label="Identifier" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={identifier} change={setIdentifier} error={form.fields.identifier}
+          hint={`As programs send it. Only in ${environment.name}.`} />
+        <p class="form-error" role="alert">
+          {form.message}
+        </p>
+        <div class="actions">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button class="button primary" disabled={form.busy}>
+            Make the identity
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}

@@ -1,0 +1,57 @@
+import { useState } from 'preact/hooks'
+import { Dialog } from '../../parts/Dialog'
+import { Field } from '../../parts/Field'
+import { Select } from '../../parts/Select'
+import { useForm } from '../../parts/useForm'
+import type { Person } from './identity'
+import { inputOf, literal, removeTrait, saveTrait, types, valueOf, type Trait, type Value } from './trait'
+
+type Type = Value['value_type']
+
+/** TraitDialog edits a trait, new without one. */
+export function TraitDialog({ person, trait, close }: { person: Person; trait?: Trait | undefined; close: () => void }) {
+  const [key, setKey] = useState(trait?.trait_key ?? '')
+  const [type, setType] = useState<Type>(trait?.value_type ?? 'unicode')
+  const [text, setText] = useState(trait ? literal(trait) : '')
+  const value = valueOf(type, text)
+  const form = useForm(async () => {
+    const undo = trait
+      ? () => saveTrait(person, key, trait, inputOf(trait), { label: `Trait ${key} as before` })
+      : () => removeTrait(person, key, { label: `Trait ${key} removed` })
+    await saveTrait(person, key, trait, value!, { label: `Trait ${key} ${trait ? 'changed' : 'added'}`, undo, quiet: true })
+    close()
+  })
+  const problem = form.fields.string_value ?? form.fields.integer_value ?? form.fields.float_value
+  const change = (t: Type) => {
+    setType(t)
+    if (t === 'bool') setText(String(text === 'true'))
+    if (t === 'int') setText(String(Math.trunc(Number(text)) || 0))
+    if (t === 'float' && valueOf(t, text) === null) setText('0.0')
+  }
+  return (
+    <Dialog title={trait ? `Trait ${trait.trait_key}` : 'New trait'} close={close}>
+      <form class="form" onSubmit={form.onSubmit}>
+        {!trait && <Field label="Key" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={key} change={setKey} error={form.fields.trait_key} />}
+        <div class="form-row">
+          <Select label="Type" value={type} change={t => change(t as Type)} options={Object.entries(types).map(([value, label]) => ({ value, label }))} />
+          {type === 'bool' ? (
+            <Select label="Value" value={text} change={setText} options={[{ value: 'true', label: 'true' }, { value: 'false', label: 'false' }]} />
+          ) : (
+            <Field label="Value" autofocus={!!trait} required={type !== 'unicode'} autocomplete="off" spellcheck={false} class="input mono" value={text} change={setText} error={problem} />
+          )}
+        </div>
+        <p class="form-error" role="alert">
+          {form.message}
+        </p>
+        <div class="actions">
+          <button type="button" class="button" onClick={close}>
+            Cancel
+          </button>
+          <button class="button primary" disabled={form.busy || value === null}>
+            {trait ? 'Save' : 'Add the trait'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
