@@ -1,7 +1,7 @@
 import { AxeBuilder } from '@axe-core/playwright'
 import { expect, test, type Page } from '@playwright/test'
 import { start, type Node } from './nodes'
-import { API, calm, flag, password, signIn, totp } from './world'
+import { API, calm, fits, flag, password, signIn, totp } from './world'
 
 test.describe.configure({ mode: 'serial' })
 
@@ -95,10 +95,56 @@ test('shares, overrides in order, history and undo', async ({ page }) => {
 
   await panel.getByRole('tab', { name: 'History' }).click()
   await expect(panel.locator('.history-event', { hasText: 'Override for second made' })).toBeVisible()
-  await panel.locator('.history-event', { hasText: 'Shares' }).filter({ hasText: '40 %' }).getByRole('button').click()
+  await panel.locator('.history-event', { hasText: 'Shares' }).filter({ hasText: '40 %', hasNotText: 'Override' }).getByRole('button').click()
   await expect(receipt(page, 'as before')).toContainText('live on 3 of 3')
   const back = await api.send('GET', `/api/__future__/environments/${key}/features/4/`)
   expect(back.environment_default.variants.map((v: any) => v.weight)).toEqual([25, 25])
+  calm(page)
+})
+
+test('the history brings overrides of segments and identities back', async ({ page }) => {
+  const rules = [{ type: 'ALL', rules: [{ type: 'ANY', conditions: [{ operator: 'EQUAL', property: 'p', value: 'third' }] }] }]
+  const segment = await api.send('POST', '/api/v1/projects/1/segments/', { name: 'third', project: 1, rules })
+  const path = `/api/__future__/environments/${key}/features/3/`
+  const override = (value: string) => api.send('PATCH', path, { segment_overrides: [{ segment: { id: segment.id }, enabled: true, value: { type: 'integer', value } }] })
+  const others = (await api.send('GET', path)).segment_overrides.length
+  for (const value of ['31', '32']) await override(value)
+  await api.send('DELETE', `${path}segment-overrides/${segment.id}/`)
+  const identity = async (method: string, value?: number) =>
+    api.send(method, `/api/v1/environments/${key}/edge-identities-featurestates`, { identifier: 'ida', feature: 3, enabled: true, feature_state_value: value })
+  for (const value of [41, 42]) await identity('PUT', value)
+  await identity('DELETE')
+
+  await signIn(page, nodes[0]!.origin)
+  await page.getByRole('link', { name: 'page_size' }).click()
+  const panel = page.getByRole('complementary', { name: 'page_size' })
+  await panel.getByRole('tab', { name: 'History' }).click()
+  const undo = async (...texts: string[]) => {
+    let event = panel.locator('.history-event')
+    for (const hasText of texts) event = event.filter({ hasText })
+    await event.first().getByRole('button').click()
+    await expect(receipt(page, 'as before').last()).toContainText('live on 3 of 3')
+    await receipt(page, 'as before').last().getByRole('button', { name: 'Dismiss' }).click()
+    await expect(receipt(page, 'as before')).toHaveCount(0)
+  }
+  const segments = async () => (await api.send('GET', path)).segment_overrides.filter((o: any) => o.segment.id === segment.id).map((o: any) => o.value.value)
+  await undo('Override for third removed')
+  expect(await segments()).toEqual(['32'])
+  await undo('Value for third', '31', '32')
+  expect(await segments()).toEqual(['31'])
+  await undo('Override for third made')
+  expect(await segments()).toEqual([])
+  expect((await api.send('GET', path)).segment_overrides).toHaveLength(others)
+
+  const identities = async () => (await api.send('GET', `/api/v1/environments/${key}/edge-identity-overrides?feature=3`)).results.map((o: any) => o.feature_state.feature_state_value)
+  await undo('Override for ida removed')
+  expect(await identities()).toEqual([42])
+  await undo('Override for ida made')
+  expect(await identities()).toEqual([])
+  await undo('Override for ida removed')
+  await identity('PUT', 43)
+  await undo('Value for ida', '42', '43')
+  expect(await identities()).toEqual([42])
   calm(page)
 })
 
@@ -159,6 +205,20 @@ for (const scheme of ['light', 'dark'] as const) {
     await page.keyboard.press('Control+k')
     await expect(page.getByRole('option').first()).toBeVisible()
     await clean(page)
+    await page.keyboard.press('Escape')
+    for (const [width, height] of [[3840, 2160], [360, 780]] as const) {
+      await page.setViewportSize({ width, height })
+      for (const tab of ['Value', 'Overrides', 'Compare', 'History', 'Settings']) {
+        await panel.getByRole('tab', { name: tab }).click()
+        await expect(panel.locator('[aria-busy=true]')).toHaveCount(0)
+        await fits(page)
+      }
+      await clean(page)
+      await panel.getByRole('button', { name: 'Close' }).click()
+      await fits(page)
+      await clean(page)
+      await page.getByRole('link', { name: 'button_colour' }).click()
+    }
   })
 }
 

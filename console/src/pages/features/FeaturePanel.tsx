@@ -60,7 +60,7 @@ export function FeaturePanel({ spot, tags, tab, query }: Props) {
         {flag && chosen === 'value' && <ValueTab spot={spot} flag={flag} />}
         {flag && chosen === 'overrides' && <OverridesTab spot={spot} flag={flag} />}
         {chosen === 'compare' && <CompareTab spot={spot} />}
-        {chosen === 'history' && <HistoryTab spot={spot} />}
+        {flag && chosen === 'history' && <HistoryTab spot={spot} flag={flag} />}
         {chosen === 'settings' && <SettingsTab spot={spot} tags={tags} gone={close} />}
       </div>
     </SidePanel>

@@ -1,28 +1,30 @@
 import { useQuery } from '../../api/query'
+import type { Flag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
 import { ago, moment } from '../../parts/time'
-import { featureModels, save, type Spot } from './flag'
-import { lines, undoing, type FeatureEvent } from './history'
+import { featureModels, type Spot } from './flag'
+import { lines, linked, type FeatureEvent } from './history'
+import { undoing } from './undo'
 
 /** HistoryTab is what happened to the feature here: who, when, from what to what, and back. */
-export function HistoryTab({ spot }: { spot: Spot }) {
+export function HistoryTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { environment, feature } = spot
   const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment.api_key)}/features/${feature.id}/history/?limit=50`
   const history = useQuery<{ results: FeatureEvent[] }>(path, featureModels)
   if (history.error && !history.data) return <Empty icon="alert" title={history.error} />
-  const events = (history.data?.results ?? []).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
+  const events = linked(history.data?.results ?? []).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
   if (history.data && events.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
   return (
     <ol class="history">
       {events.map(({ event, lines }) => (
-        <Event key={event.id} spot={spot} event={event} lines={lines} />
+        <Event key={event.id} spot={spot} flag={flag} event={event} lines={lines} />
       ))}
     </ol>
   )
 }
 
-function Event({ spot, event, lines: all }: { spot: Spot; event: FeatureEvent; lines: ReturnType<typeof lines> }) {
-  const undo = undoing(event)
+function Event({ spot, flag, event, lines: all }: { spot: Spot; flag: Flag; event: FeatureEvent; lines: ReturnType<typeof lines> }) {
+  const undo = undoing(event, spot, flag)
   const name = event.author.name || 'the installation'
   return (
     <li class="history-event">
@@ -36,7 +38,7 @@ function Event({ spot, event, lines: all }: { spot: Spot; event: FeatureEvent; l
             type="button"
             class="button small"
             aria-label={`Undo what ${name} changed ${ago(event.time)}`}
-            onClick={() => void save(spot, undo, `${spot.feature.name} as before ${moment(event.time)}`).catch(() => {})}
+            onClick={() => void undo(`${spot.feature.name} as before ${moment(event.time)}`).catch(() => {})}
           >
             Undo
           </button>

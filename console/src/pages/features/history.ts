@@ -1,4 +1,4 @@
-import type { FlagState, Scalar } from '../../api/types'
+import type { Scalar } from '../../api/types'
 import { shown } from './flag'
 
 // What the change log says of a feature, as people read it.
@@ -36,6 +36,27 @@ export interface Line {
 
 const uninteresting = new Set(['id', 'uuid', 'feature', 'environment', 'project', 'created_at', 'updated_at', 'live_from', 'version', 'seed', 'feature_version', 'feature_segment', 'identity', 'segment', 'created_date'])
 
+/**
+ * linked tells of states whose override went later for which segment they were: a state names its link to a segment, and the log tells of the
+ * link when that goes too.
+ */
+export function linked(events: FeatureEvent[]): FeatureEvent[] {
+  const links = new Map(events.flatMap(e => e.changes.filter(c => c.model === 'FeatureSegment').map(c => [c.id, c])))
+  const states = new Map(events.flatMap(e => e.changes.flatMap(c => (c.model === 'FeatureState' && c.change_type !== 'UPDATE' ? [[c.id, linkOf(c)]] : []))))
+  const named = (c: FeatureChange) => {
+    if (c.model !== 'FeatureState' || c.scope !== 'segment' || c.target !== null) return c
+    const link = links.get(states.get(c.id)!)
+    return link ? { ...c, target: link.target, name: link.name } : c
+  }
+  return events.map(e => ({ ...e, changes: e.changes.map(named) }))
+}
+
+/** linkOf is the link that a state was made with, or went with. */
+function linkOf(c: FeatureChange): number {
+  const f = c.changes.find(f => f.field === 'feature_segment')
+  return Number(f?.old ?? f?.new)
+}
+
 /** lines tells a change field by field. */
 export function lines(c: FeatureChange): Line[] {
   const whom = c.scope === 'segment' ? ` for ${c.name || 'a segment'}` : c.scope === 'identity' ? ` for ${c.name || 'an identity'}` : ''
@@ -57,7 +78,7 @@ function line(f: FieldChange, whom: string, fresh: boolean): Line | null {
   return { what: words(f.field) + whom, old: plain(f.old), now: plain(f.new) }
 }
 
-interface Share {
+export interface Share {
   option: number
   percentage: number
 }
@@ -65,20 +86,3 @@ interface Share {
 const shares = (v: unknown) => ((v as Share[] | null) ?? []).map(s => `${s.percentage} %`).join(', ') || 'none'
 const words = (field: string) => field.charAt(0).toUpperCase() + field.slice(1).replaceAll('_', ' ')
 const plain = (v: unknown) => (v === null || v === undefined ? 'nothing' : typeof v === 'object' ? JSON.stringify(v) : String(v))
-
-/** undoing is what brings the default back to where it was before the event, or null when that is not all there is to it. */
-export function undoing(e: FeatureEvent): Partial<FlagState> | null {
-  const states = e.changes.filter(c => c.model === 'FeatureState')
-  const c = states[0]
-  if (!c || states.length !== 1 || c.scope !== 'default' || c.change_type !== 'UPDATE') return null
-  const before: Partial<FlagState> = {}
-  for (const f of c.changes) {
-    if (f.field === 'enabled') before.enabled = Boolean(f.old)
-    if (f.field === 'value') before.value = asTyped(f.old as Scalar)
-    if (f.field === 'multivariate') before.variants = ((f.old as Share[] | null) ?? []).map(s => ({ id: s.option, weight: s.percentage }))
-  }
-  return Object.keys(before).length > 0 ? before : null
-}
-
-const asTyped = (v: Scalar): FlagState['value'] =>
-  v === null ? null : { type: typeof v === 'boolean' ? 'boolean' : typeof v === 'number' ? 'integer' : 'string', value: String(v) }

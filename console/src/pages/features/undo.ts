@@ -1,0 +1,80 @@
+import type { Flag, FlagOverride, FlagState, Scalar } from '../../api/types'
+import { write } from '../../api/write'
+import { save, saveOverrides, stateModels, typed, type Spot } from './flag'
+import type { FeatureChange, FeatureEvent, Share } from './history'
+
+// Bringing back what an event of the history changed: the default, overrides of segments, or the override of one identity. The rest of the
+// feature stays as it is now.
+
+type Override = Omit<FlagOverride, 'priority'>
+
+/** undoing gives what brings it back, with a label for the receipt, or null when that is not all there is to it, or no longer fits. */
+export function undoing(e: FeatureEvent, spot: Spot, now: Flag): ((label: string) => Promise<unknown>) | null {
+  const states = e.changes.filter(c => c.model === 'FeatureState')
+  const [c, ...more] = states
+  if (e.changes.some(c => c.scope === 'segment') && states.every(c => c.scope === 'segment')) {
+    const before = overridesBefore(e.changes, now.segment_overrides)
+    return before && (label => saveOverrides(spot, before, label))
+  }
+  if (!c || more.length > 0) return null
+  if (c.scope === 'identity') return identityBefore(c, spot)
+  const state = stateBefore(c)
+  return c.scope === 'default' && c.change_type === 'UPDATE' && Object.keys(state).length > 0 ? label => save(spot, state, label) : null
+}
+
+/** stateBefore is what a state held, as far as the change tells. */
+function stateBefore(c: FeatureChange): Partial<FlagState> {
+  const before: Partial<FlagState> = {}
+  for (const f of c.changes) {
+    if (f.field === 'enabled') before.enabled = Boolean(f.old)
+    if (f.field === 'value') before.value = typed(f.old as Scalar)
+    if (f.field === 'multivariate') before.variants = ((f.old as Share[] | null) ?? []).map(s => ({ id: s.option, weight: s.percentage }))
+  }
+  return before
+}
+
+/**
+ * overridesBefore are the overrides as they are now but for what was changed; null when that does not fit any more: a segment is gone, or an
+ * override was removed or made meanwhile.
+ */
+function overridesBefore(changes: FeatureChange[], now: FlagOverride[]): Override[] | null {
+  let overrides = now.map(o => ({ ...o }))
+  for (const c of changes) {
+    if (c.target === null || c.name === '' || (c.change_type === 'DELETE') === now.some(o => o.segment.id === c.target)) return null
+  }
+  for (const c of changes) {
+    const segment = { id: c.target! }
+    const before = c.model === 'FeatureState' ? stateBefore(c) : priorityBefore(c)
+    const there = overrides.find(o => o.segment.id === segment.id)
+    if (c.change_type === 'CREATE') overrides = overrides.filter(o => o !== there)
+    else if (there) Object.assign(there, before)
+    else overrides.unshift({ enabled: false, value: null, variants: [], priority: 0, ...before, segment })
+  }
+  return overrides.sort((a, b) => a.priority - b.priority).map(({ priority: _, ...o }) => o)
+}
+
+function priorityBefore(c: FeatureChange): { priority?: number } {
+  const priority = c.changes.find(f => f.field === 'priority')?.old
+  return typeof priority === 'number' ? { priority } : {}
+}
+
+/** identityBefore makes, changes or removes the override of an identity. */
+function identityBefore(c: FeatureChange, { environment, feature }: Spot): ((label: string) => Promise<unknown>) | null {
+  if (c.target === null || c.name === '') return null
+  const path = `/api/v1/environments/${encodeURIComponent(environment.api_key)}/identities/${c.target}/featurestates/`
+  const state: Record<string, unknown> = {}
+  for (const f of c.changes) {
+    if (f.field === 'enabled') state.enabled = Boolean(f.old)
+    if (f.field === 'value') state.feature_state_value = f.old
+    if (f.field === 'multivariate') {
+      state.multivariate_feature_state_values = ((f.old as Share[] | null) ?? []).map(s => ({ multivariate_feature_option: s.option, percentage_allocation: s.percentage }))
+    }
+  }
+  if (c.change_type === 'UPDATE' && Object.keys(state).length === 0) return null
+  return label => {
+    const w = { label, models: ['Identity', ...stateModels], environment: environment.api_key }
+    if (c.change_type === 'CREATE') return write('DELETE', `${path}${c.id}/`, undefined, w)
+    if (c.change_type === 'UPDATE') return write('PATCH', `${path}${c.id}/`, state, w)
+    return write('POST', path, { feature: feature.id, enabled: false, ...state }, w)
+  }
+}
