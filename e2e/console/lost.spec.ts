@@ -51,7 +51,7 @@ interface Tab {
 }
 
 test('every page goes on with another node when its own is lost', async ({ context }) => {
-  test.setTimeout(180_000)
+  test.setTimeout(300_000)
   const lost = nodes[2]!
   await signIn(await context.newPage(), lost.origin)
   const tabs: Tab[] = []

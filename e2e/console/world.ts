@@ -90,7 +90,7 @@ export async function fits(page: Page) {
   expect(await page.locator('#main').evaluate(main => [document.documentElement.scrollWidth - innerWidth, main.scrollWidth - main.clientWidth])).toEqual([0, 0])
   const cut = await page.locator('#main').evaluate(main =>
     [...main.querySelectorAll<HTMLElement>('a, button, input, select, textarea, h1, h2, h3')]
-      .filter(e => !e.closest('.scroll-x, .visually-hidden') && e.checkVisibility({ visibilityProperty: true }))
+      .filter(e => !e.closest('.scroll-x, .tabs, .visually-hidden') && e.checkVisibility({ visibilityProperty: true }))
       .filter(e => {
         const box = e.getBoundingClientRect()
         return box.left < 0 || box.right > innerWidth + 0.5

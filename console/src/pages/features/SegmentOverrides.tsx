@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList } from '../../api/query'
 import type { Flag, FlagOverride, Segment } from '../../api/types'
 import { Icon } from '../../parts/Icon'
@@ -17,7 +17,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
   const before = ordered(flag)
   const [draft, setDraft] = useState(before)
   const known = JSON.stringify(before)
-  useEffect(() => setDraft(before), [known])
+  useLayoutEffect(() => setDraft(before), [known])
   const dirty = JSON.stringify(draft) !== known
   const valid = draft.every(o => sum(o.variants) <= 100 && (o.value?.type !== 'integer' || /^-?\d+$/.test(o.value.value)))
   const nameOf = (i: number) => segments.find(s => s.id === draft[i]?.segment.id)?.name ?? `segment ${draft[i]?.segment.id}`

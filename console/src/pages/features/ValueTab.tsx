@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { Flag, FlagState, MultivariateOption } from '../../api/types'
 import { write } from '../../api/write'
 import { featureModels, save, shown, untyped, type Spot } from './flag'
@@ -14,7 +14,7 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const before = { value: saved.value, variants: weightsOf(options, saved.variants) }
   const [draft, setDraft] = useState(before)
   const known = JSON.stringify(before)
-  useEffect(() => setDraft(before), [known]) // somebody else saved: theirs is what there is
+  useLayoutEffect(() => setDraft(before), [known]) // somebody else saved: theirs is what there is. Before anybody can type: the first time too
   const dirty = JSON.stringify(draft) !== known
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 

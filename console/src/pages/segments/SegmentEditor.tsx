@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList, useQuery } from '../../api/query'
 import type { Feature } from '../../api/types'
 import { write } from '../../api/write'
@@ -33,7 +33,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const before = draftOf(segment)
   const known = JSON.stringify(before)
   const [draft, setDraft] = useState(before)
-  useEffect(() => setDraft(before), [known])
+  useLayoutEffect(() => setDraft(before), [known])
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
   const dirty = JSON.stringify(draft) !== known
 
