@@ -405,7 +405,15 @@ func TestOrderlyStopHandsLeadershipOver(t *testing.T) {
 	require.Len(t, next.node.Members(), 3, "a stopped node stays a member")
 }
 
+// withoutRaceDetector is for tests in which the address of a member that is replicated to changes.
+func withoutRaceDetector(t *testing.T) {
+	if raceEnabled {
+		t.Skip("Raft 1.7.3 reads a peer's id without the lock under which it writes the peer's new address; the id is the same before and after")
+	}
+}
+
 func TestAddressChangeIsToldToTheLeader(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	members := startTrio(t, nil)
 	leader := leaderOf(t, members...)

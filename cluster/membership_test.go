@@ -247,6 +247,7 @@ func TestLeadershipGoesWhereItIsSent(t *testing.T) {
 }
 
 func TestAllMembersMoveToOtherAddressesAtOnce(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	members := startTrio(t, nil)
 	index := leaderOf(t, members...).propose("x").Index

@@ -86,9 +86,11 @@ func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testi
 	eventually(t, func() bool {
 		return members[0].node.ReadOnly() && members[1].node.ReadOnly() && members[2].node.ReadOnly()
 	})
-	leader := leaderOf(t, members...)
-	_, err := leader.node.Propose(t.Context(), []byte("refused"))
-	require.ErrorIs(t, err, ErrReadOnly)
+	var err error
+	eventually(t, func() bool { // leadership may move meanwhile, and a new leader has to hear of the disks first
+		_, err = leaderOf(t, members...).node.Propose(t.Context(), []byte("refused"))
+		return errors.Is(err, ErrReadOnly)
+	})
 	require.NotErrorIs(t, err, ErrUnknownOutcome)
 
 	for i := range members {
