@@ -12,7 +12,7 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race console console-check bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race console console-check pictures bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
 
 help: ## list the targets
 	@while read -r line; do [[ $$line =~ ^([a-z0-9-]+):.*'## '(.*) ]] && printf '  make %-13s %s\n' "$${BASH_REMATCH[@]:1}"; done <$(firstword $(MAKEFILE_LIST)); true
@@ -64,6 +64,9 @@ console: console/node_modules/.installed ## build the web console into console/d
 console-check: console/node_modules/.installed ## console/dist is what its sources build
 	cd console && npm run --silent check && npx vite build --outDir node_modules/.check --emptyOutDir --logLevel warn
 	diff -r console/dist console/node_modules/.check
+
+pictures: build ## docs/images, from the console on three nodes (needs npm and Chromium)
+	PICTURES=$(CURDIR)/docs/images e2e/run.sh $(BIN) console
 
 bench: build ## every goal of speed and size, beside a bare handler (25 minutes): BENCH=-quick, BENCH="-only 10m"
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)

@@ -67,11 +67,15 @@ async function ready(origin: string, child: ChildProcess) {
   throw new Error(`the node at ${origin} does not become ready`)
 }
 
+/** freePorts picks ports below those that the system gives to connections, one of which might have it before the node does. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>(done => {
-    const s = createServer().listen(0, '127.0.0.1', () => done(s))
-  })))
-  const ports = servers.map(s => (s.address() as { port: number }).port)
-  await Promise.all(servers.map(s => new Promise(done => s.close(done))))
-  return ports
+  const held: { port: number; server: ReturnType<typeof createServer> }[] = []
+  while (held.length < count) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000)
+    const server = createServer()
+    const free = await new Promise<boolean>(done => server.once('error', () => done(false)).listen(port, '127.0.0.1', () => done(true)))
+    if (free) held.push({ port, server })
+  }
+  await Promise.all(held.map(h => new Promise(done => h.server.close(done))))
+  return held.map(h => h.port)
 }
