@@ -245,20 +245,10 @@ func (n *Node) Snapshot() error {
 		n.measures.failed.Inc()
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
-	taken := err == nil
 	n.store.counters.sinceSnapshot.Add(-bytes)
-	list, err := n.snaps.List()
-	if err != nil {
-		return fmt.Errorf("cluster: list snapshots: %w", err)
-	}
-	if len(list) == 0 {
-		return nil // nothing was ever written
-	}
-	n.snaps.size.Store(list[0].Size) // another node may have sent it
-	n.snaps.index.Store(list[0].Index)
-	if taken {
+	if err == nil {
 		n.measures.snapshot.Observe(since(began))
-		n.log.Info("snapshot written", "index", list[0].Index, "bytes", list[0].Size, "took", time.Since(began))
+		n.log.Info("snapshot written", "index", n.SnapshotIndex(), "bytes", n.SnapshotBytes(), "took", time.Since(began))
 	}
 	return nil
 }

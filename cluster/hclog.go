@@ -23,7 +23,6 @@ func newRaftLogger(to *slog.Logger) hclog.Logger {
 func (l raftLogger) Log(level hclog.Level, msg string, args ...any) {
 	at := slog.LevelDebug
 	switch {
-	case msg == "found temporary snapshot": // the one that is being written, whenever somebody lists those that are
 	case level >= hclog.Error:
 		at = slog.LevelError
 	case level >= hclog.Warn:

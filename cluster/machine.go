@@ -145,8 +145,7 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 	if err := m.Restore(content); err != nil {
 		return 0, fmt.Errorf("cluster: restore snapshot %s: %w", path, err)
 	}
-	snaps.size.Store(meta.Size)
-	snaps.index.Store(meta.Index)
+	snaps.note(meta)
 	return meta.Index, nil
 }
 

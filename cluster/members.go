@@ -84,10 +84,7 @@ func (n *Node) Status() Status {
 		Ready: n.Ready(), Leader: string(leader), Term: n.raft.CurrentTerm(),
 		Commit: n.CommitIndex(), Applied: n.AppliedIndex(), LastLog: n.raft.LastIndex(),
 		LastContact: n.LastContact(), Members: n.Members(), Storage: n.store.stored(),
-		Disk: n.Space(), ReadOnly: n.ReadOnly(),
-	}
-	if list, err := n.snaps.List(); err == nil && len(list) > 0 {
-		s.Snapshot = list[0].Index
+		Snapshot: n.SnapshotIndex(), Disk: n.Space(), ReadOnly: n.ReadOnly(),
 	}
 	switch {
 	case n.stopped.Load():

@@ -75,12 +75,20 @@ func (s *snapshotStore) Create(v raft.SnapshotVersion, index, term uint64, c raf
 	if err != nil {
 		return nil, err
 	}
-	return &sealingSink{SnapshotSink: sink, dir: filepath.Join(s.dir, "snapshots", sink.ID())}, nil
+	return &sealingSink{SnapshotSink: sink, store: s, dir: filepath.Join(s.dir, "snapshots", sink.ID())}, nil
+}
+
+// note keeps what a finished snapshot is. Whoever asks need not list the directory,
+// which warns of the one that is being written.
+func (s *snapshotStore) note(meta *raft.SnapshotMeta) {
+	s.size.Store(meta.Size)
+	s.index.Store(meta.Index)
 }
 
 type sealingSink struct {
 	raft.SnapshotSink
-	dir string // where the snapshot will be
+	store *snapshotStore
+	dir   string // where the snapshot will be
 }
 
 // Close finishes the snapshot.
@@ -88,12 +96,17 @@ func (s *sealingSink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err
 	}
-	meta, err := os.ReadFile(filepath.Join(s.dir, "meta.json"))
+	raw, err := os.ReadFile(filepath.Join(s.dir, "meta.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it was cancelled before, or a newer one took its place
 	}
 	if err != nil {
 		return fmt.Errorf("cluster: seal snapshot: %w", err)
 	}
-	return writeFileDurably(filepath.Join(s.dir, snapshotSeal), []byte(sealOf(meta)))
+	var meta raft.SnapshotMeta
+	if err := json.Unmarshal(raw, &meta); err != nil {
+		return fmt.Errorf("cluster: seal snapshot: %w", err)
+	}
+	s.store.note(&meta)
+	return writeFileDurably(filepath.Join(s.dir, snapshotSeal), []byte(sealOf(raw)))
 }

@@ -11,9 +11,11 @@ import (
 // processor and rests in between. On a machine with many cores it goes on without a
 // rest.
 const (
-	// paceStep is how much is compressed between two rests: it takes about a
-	// quarter of a millisecond, which is as long as a request may wait for it.
+	// paceStep is how much is compressed between two rests: a request may have to wait for it.
 	paceStep = 64 << 10
+	// paceRest bounds one rest. Compressing a step takes far less; what takes longer is
+	// a slow disk or client, and waiting for those leaves the processor to others anyway.
+	paceRest = 5 * time.Millisecond
 	// paceShare: a snapshot takes one of so many parts of the cores that the process may use.
 	paceShare = 6
 )
@@ -36,7 +38,7 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 		m, err = p.w.Write(b[n:min(n+paceStep, len(b))])
 		n += m
 		if p.rest > 0 && !p.hurry.Load() {
-			time.Sleep(time.Duration(float64(time.Since(p.began)) * p.rest))
+			time.Sleep(min(time.Duration(float64(time.Since(p.began))*p.rest), paceRest))
 		}
 		p.began = time.Now()
 	}

@@ -59,17 +59,26 @@ func (k *EnvironmentKey) Usable(now Time) bool {
 
 // ByKey finds an environment by client-side or server-side key. key is not kept.
 func (v *Views) ByKey(key []byte) (*EnvironmentKey, bool) {
-	k, ok := v.directory.Load().keys[string(key)]
-	return k, ok
+	if k, ok := v.directory.Load().keys[string(key)]; ok {
+		return k, true
+	}
+	return v.newKey(key)
 }
 
-// Find is ByKey for a key that ByKey does not know: it may have been made this
-// moment, and the directory follows the state.
-func (v *Views) Find(ctx context.Context, key []byte) (*EnvironmentKey, bool) {
+// keyPatience bounds the wait of [Views.newKey]: the directory follows a state within
+// milliseconds, or within a second when a restore replaced everything.
+const keyPatience = time.Second
+
+// newKey is [Views.ByKey] for a key that the directory does not know: the state may have
+// it already, and the directory follows the state.
+func (v *Views) newKey(key []byte) (*EnvironmentKey, bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+	defer cancel()
 	if v.fsm.applied.Wait(ctx, v.fsm.State().Index) != nil {
 		return nil, false
 	}
-	return v.ByKey(key)
+	k, ok := v.directory.Load().keys[string(key)]
+	return k, ok
 }
 
 // ByID finds an environment by id.

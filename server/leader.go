@@ -48,8 +48,6 @@ func (p proposer) Verify(ctx context.Context) error {
 	if term == 0 {
 		return cluster.ErrNotLeader
 	}
-	ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
-	defer cancel()
 	if _, err := p.node.ReadIndex(ctx); err != nil {
 		return err
 	}

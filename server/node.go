@@ -355,6 +355,7 @@ func (n *Node) stop(ctx context.Context) error {
 	n.stopping.Store(true)
 	var errs []error
 	if n.cluster != nil {
+		n.fsm.Hurry() // a snapshot or a backup under way
 		n.cluster.Drain()
 	}
 	n.leaveBalancers(ctx)
@@ -376,7 +377,6 @@ func (n *Node) stop(ctx context.Context) error {
 	}
 	n.stopActors()
 	if n.cluster != nil {
-		n.fsm.Hurry()
 		errs = append(errs, n.cluster.Stop(ctx))
 	}
 	n.views.Stop()

@@ -24,11 +24,6 @@ func (a *API) enter(ctx *fasthttp.RequestCtx) (caller, *fault) {
 		return caller{}, noKey
 	}
 	found, ok := a.Views.ByKey(key)
-	if !ok {
-		wait, cancel := context.WithTimeout(context.Background(), a.ReadBudget)
-		found, ok = a.Views.Find(wait, key)
-		cancel()
-	}
 	switch {
 	case !ok && (!a.FSM.State().Born() || !a.Ready()):
 		return caller{}, noState

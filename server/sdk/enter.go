@@ -50,9 +50,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 	}
 	found, ok := s.Views.ByKey(key)
 	if !ok {
-		if found, ok = s.newKey(key); !ok {
-			return caller{}, s.unknownKey()
-		}
+		return caller{}, s.unknownKey()
 	}
 	if found.Server && !found.Usable(fsm.TimeOf(s.Clock())) {
 		return caller{}, route.Forbidden(msgUnusable)
@@ -73,13 +71,6 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 		s.Usage.Request(view.Environment.ID, kind, fsm.RequestClient(route.ClientOf(ctx)))
 	}
 	return caller{live: found.Live, view: view, server: found.Server}, nil
-}
-
-// newKey looks for a key of the newest state.
-func (s *SDK) newKey(key []byte) (*fsm.EnvironmentKey, bool) {
-	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
-	defer cancel()
-	return s.Views.Find(wait, key)
 }
 
 // unknownKey is a 403, unless this node cannot know all keys yet.
