@@ -140,7 +140,7 @@ func randomLog(t testing.TB, r *rand.Rand, n int) ([]*raft.Log, string) {
 		case i > 0 && r.IntN(3) == 0:
 			batch := identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte("n1"), Sequence: uint64(1 + r.IntN(n)), Ops: 3},
 				randomOps(r, 3))
-			_, err := b.Submit(context.Background(), batch)
+			_, err := b.Submit(context.Background(), batch, nil)
 			require.NoError(t, err)
 		case i > 0 && r.IntN(10) == 0:
 			usage.Add(1, UsageFlags, 0, "", 3)

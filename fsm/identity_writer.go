@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"slices"
 	"sync"
@@ -38,6 +39,7 @@ type IdentityWriter struct {
 	node    string
 	log     *slog.Logger
 	send    SendFunc
+	follow  FollowFunc
 	mailbox *actor.Actor[*identityRequest]
 
 	// Batches that are committed but not yet applied here are waited for beside
@@ -58,6 +60,12 @@ type IdentityWriter struct {
 // SendFunc carries a batch to the leader's [IdentityBatcher] and brings back its
 // answer. retry tells whether an error allows sending the same batch again.
 type SendFunc func(ctx context.Context, batch []byte) (answer []byte, retry bool, err error)
+
+// FollowFunc is told of a batch before it is sent, for tracing: of the contexts
+// of its requests and when each was asked for, and of the number of operations. It
+// returns the context to send the batch in, which nothing may cancel, and what to
+// call once the batch is applied on this node, or failed; nil: nothing.
+type FollowFunc func(requests iter.Seq2[context.Context, time.Time], ops int) (context.Context, func(index uint64, err error))
 
 type identityRequest struct {
 	ctx    context.Context
@@ -85,6 +93,9 @@ func NewIdentityWriter(f *FSM, node string, send SendFunc, share func() int, log
 	w.mailbox = actor.StartBatch(identityMailbox, w.turn)
 	return w
 }
+
+// Follow sets who is told of batches. It is set before the first write.
+func (w *IdentityWriter) Follow(f FollowFunc) { w.follow = f }
 
 // Stop sends what waits and ends the actor. What is committed then but not yet
 // applied on this node is answered with an error.
@@ -172,7 +183,13 @@ func (w *IdentityWriter) turn(batch []*identityRequest) {
 // the batch is applied here: the next one is not held up by that.
 func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
 	began := time.Now()
-	index, results, err := w.exchange(ops)
+	ctx, done := context.Background(), func(uint64, error) {}
+	if w.follow != nil && ops > 0 {
+		if within, followed := w.follow(sent(batch), ops); followed != nil {
+			ctx, done = within, followed
+		}
+	}
+	index, results, err := w.exchange(ctx, ops)
 	if ops > 0 {
 		m := w.fsm.measures
 		m.batchOps.Observe(float64(ops))
@@ -180,13 +197,27 @@ func (w *IdentityWriter) deliver(batch []*identityRequest, ops int) {
 		m.batchSend.Observe(since(began))
 	}
 	if err != nil || w.fsm.applied.Current() >= index {
+		done(index, err)
 		w.settle(batch, index, results, err)
 		return
 	}
 	batch = slices.Clone(batch) // the actor uses it again
 	w.settling.Go(func() {
-		w.settle(batch, index, results, w.fsm.applied.Wait(w.stopped, index))
+		err := w.fsm.applied.Wait(w.stopped, index)
+		done(index, err)
+		w.settle(batch, index, results, err)
 	})
+}
+
+// sent are the contexts of the requests that a batch carries, and when they were asked for.
+func sent(batch []*identityRequest) iter.Seq2[context.Context, time.Time] {
+	return func(yield func(context.Context, time.Time) bool) {
+		for _, r := range batch {
+			if r.skipped == nil && !yield(r.ctx, r.asked) {
+				return
+			}
+		}
+	}
 }
 
 // settle answers the requests of a batch.
@@ -208,7 +239,7 @@ func (w *IdentityWriter) settle(batch []*identityRequest, index uint64, results 
 }
 
 // exchange sends the operations in w.buf.
-func (w *IdentityWriter) exchange(ops int) (uint64, []identity.Result, error) {
+func (w *IdentityWriter) exchange(ctx context.Context, ops int) (uint64, []identity.Result, error) {
 	if ops == 0 {
 		return 0, nil, nil
 	}
@@ -217,7 +248,7 @@ func (w *IdentityWriter) exchange(ops int) (uint64, []identity.Result, error) {
 	}
 	w.seq++
 	batch := identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte(w.node), Sequence: w.seq, Ops: ops}, w.buf)
-	ctx, cancel := context.WithTimeout(context.Background(), identityRetry)
+	ctx, cancel := context.WithTimeout(ctx, identityRetry)
 	defer cancel()
 	for {
 		answer, retry, err := w.send(ctx, batch)
@@ -250,6 +281,7 @@ type IdentityBatcher struct {
 
 type batchRequest struct {
 	batch    []byte
+	told     *Written          // nil: nobody wants to know
 	verdicts []identity.Status // per operation, when some were left out
 	answer   chan batchAnswer
 }
@@ -273,12 +305,16 @@ func (b *IdentityBatcher) Waiting() int { return b.mailbox.Len() }
 func (b *IdentityBatcher) Stop() { b.mailbox.Stop() }
 
 // Submit proposes a node's batch and returns the answer for it. batch is read
-// until Submit returns. Errors are the [Proposer]'s, or the damage of the batch.
-func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte) ([]byte, error) {
+// until Submit returns. told, unless nil, gets the entry's index and the times of
+// the steps. Errors are the [Proposer]'s, or the damage of the batch.
+func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte, told *Written) ([]byte, error) {
 	if err := checkSubBatch(batch); err != nil {
 		return nil, err
 	}
-	r := &batchRequest{batch: batch, answer: make(chan batchAnswer, 1)}
+	r := &batchRequest{batch: batch, told: told, answer: make(chan batchAnswer, 1)}
+	if told != nil {
+		told.Timing.Wait.Began = time.Now()
+	}
 	if err := b.mailbox.Tell(ctx, r); err != nil {
 		return nil, err
 	}
@@ -296,8 +332,13 @@ func (b *IdentityBatcher) turn(batch []*batchRequest) {
 			body = append(body, batch[n].batch...)
 			n++
 		}
+		began := time.Now()
 		index, answer, err := b.propose.Propose(context.Background(), newEntry(KindIdentityBatch, BaseLevel, body))
+		proposed := Span{began, time.Now()}
 		for i, r := range batch[:n] {
+			if t := r.told; t != nil {
+				t.Index, t.Timing.Wait.Ended, t.Timing.Propose = index, began, proposed
+			}
 			if err != nil {
 				r.answer <- batchAnswer{err: err}
 				continue

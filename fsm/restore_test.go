@@ -48,7 +48,7 @@ func (s *restoreBed) upsert(t *testing.T, who string) {
 	t.Helper()
 	s.n++
 	op := identity.Op{Kind: identity.KindUpsert, Environment: 1, Identifier: []byte(who)}
-	_, err := s.b.Submit(t.Context(), identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte("n"), Sequence: s.n, Ops: 1}, identity.AppendOp(nil, &op)))
+	_, err := s.b.Submit(t.Context(), identity.AppendSubBatch(nil, identity.SubBatch{Node: []byte("n"), Sequence: s.n, Ops: 1}, identity.AppendOp(nil, &op)), nil)
 	require.NoError(t, err)
 }
 

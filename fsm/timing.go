@@ -12,7 +12,7 @@ type Span struct {
 
 // Timing is what became of a write on the way, for those who follow it. Steps that it did not come to are zero.
 type Timing struct {
-	Wait    Span // in the Writer's mailbox
+	Wait    Span // in the mailbox of the Writer, or the IdentityBatcher
 	Propose Span // until it was committed and applied on the leader
 }
 

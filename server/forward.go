@@ -25,13 +25,14 @@ type Leader interface {
 
 // The kinds of internal calls. They travel between nodes: never renumber them.
 const (
-	callRequest    uint8 = 1  // an HTTP request of kind write
-	callIdentities uint8 = 2  // a batch of identity operations
-	callUsage      uint8 = 3  // an entry of usage counters
-	callStateHash  uint8 = 10 // the state hash at a mark in the log; see hash_check.go
-	callLoad       uint8 = 11 // how busy a node is; see load_rows.go
-	callRestore    uint8 = 20 // a part of a backup to restore
-	callImport     uint8 = 21 // a document to import
+	callRequest          uint8 = 1  // an HTTP request of kind write
+	callIdentities       uint8 = 2  // a batch of identity operations
+	callUsage            uint8 = 3  // an entry of usage counters
+	callTracedIdentities uint8 = 4  // a batch of identity operations behind its trace; see trace.go
+	callStateHash        uint8 = 10 // the state hash at a mark in the log; see hash_check.go
+	callLoad             uint8 = 11 // how busy a node is; see load_rows.go
+	callRestore          uint8 = 20 // a part of a backup to restore
+	callImport           uint8 = 21 // a document to import
 )
 
 const (

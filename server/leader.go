@@ -86,7 +86,11 @@ func (n *Node) sendIdentities(ctx context.Context, batch []byte) (answer []byte,
 	if n.cluster.ReadOnly() {
 		return nil, false, fsm.ErrReadOnly // the leader said so a moment ago: nothing is sent
 	}
-	answer, err = n.cluster.Call(ctx, callIdentities, batch)
+	if n.tracing.On(ctx) {
+		answer, err = n.sendTraced(ctx, batch)
+	} else {
+		answer, err = n.cluster.Call(ctx, callIdentities, batch)
+	}
 	retry = errors.Is(err, cluster.ErrNotLeader) || errors.Is(err, cluster.ErrUnavailable) || errors.Is(err, cluster.ErrUnknownOutcome)
 	return answer, retry && !errors.Is(err, cluster.ErrStopped), readOnly(err)
 }
@@ -129,8 +133,9 @@ func (n *Node) handleCalls() {
 	n.cluster.Handle(callStateHash, n.serveHash)
 	n.cluster.Handle(callLoad, n.serveLoad)
 	n.cluster.Handle(callIdentities, func(ctx context.Context, _ string, batch []byte) ([]byte, error) {
-		return n.batcher.Submit(ctx, batch)
+		return n.batcher.Submit(ctx, batch, nil)
 	})
+	n.cluster.Handle(callTracedIdentities, n.serveTraced)
 	n.cluster.Handle(callRestore, n.serveRestore)
 	n.cluster.Handle(callImport, n.handleImport)
 	n.cluster.Handle(callUsage, func(ctx context.Context, _ string, entry []byte) ([]byte, error) {

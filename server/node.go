@@ -63,6 +63,7 @@ type Node struct {
 	writer      *fsm.Writer
 	batcher     *fsm.IdentityBatcher
 	identities  *fsm.IdentityWriter
+	stored      sdk.IdentityWriter // identities, traced if traces are on
 	usage       *fsm.UsageCounter
 	streams     *sdk.Streams
 	mailer      *mail.Mailer
@@ -176,6 +177,11 @@ func (n *Node) startActors() {
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
 	n.checker = fsm.NewHashChecker(n.fsm, p, n.askHashes, n.HashChecks, n.log)
 	n.identities = fsm.NewIdentityWriter(n.fsm, n.cluster.ID(), n.sendIdentities, n.newIdentities, n.log)
+	n.stored = n.identities
+	if n.tracing != nil {
+		n.identities.Follow(n.followBatch)
+		n.stored = tracedIdentities{n.identities, n.tracing}
+	}
 	n.usage = fsm.NewUsageCounter(n.fsm, n.cluster.ID(), n.Clock, n.sendUsage, n.log)
 	n.streams = sdk.NewStreams(sdk.StreamsConfig{Views: n.views, Everywhere: n.progress.Everywhere, Alone: n.progress.Alone, Max: n.settings.MaxStreams})
 }
@@ -229,7 +235,7 @@ func (n *Node) adminEnv() *admin.Env {
 		Log: n.log, Clock: n.Clock, Options: n.settings.Options(), Version: n.build.Version,
 		Passwords: credential.NewPasswords(n.settings.HashConcurrency), Throttle: admin.NewThrottle(n.Clock), Lockout: admin.NewLockout(n.Clock),
 		ReadyNodes: n.readyNodes,
-		Views:      n.views, Identities: n.identities, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(), Webhooks: n.deliverer.sender,
+		Views:      n.views, Identities: n.stored, Document: n.document, Mailer: n.mailer, SiteURL: n.siteURL(), Webhooks: n.deliverer.sender,
 	}
 }
 
@@ -253,7 +259,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		format = fsm.FormatEdge
 	}
 	return sdk.New(sdk.Config{
-		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.identities, Usage: countedUsage{n.usage, n.flags}, Streams: n.streams, Log: n.log,
+		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.stored, Usage: countedUsage{n.usage, n.flags}, Streams: n.streams, Log: n.log,
 		Caps:      n.settings.IdentityCaps(),
 		Short:     func() bool { return n.server.memory.tight() },
 		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
@@ -262,6 +268,7 @@ func (n *Node) newSDK() *sdk.SDK {
 		ReadIndex: n.cluster.ReadIndex,
 		Age:       n.reads().Age,
 		Node:      n.cluster.ID(),
+		Within:    requestid.Within,
 		Begin:     newCommonHeaders(n.cluster.ID()).begin,
 		Format:    format,
 

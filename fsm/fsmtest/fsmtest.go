@@ -37,7 +37,7 @@ func New(t testing.TB) *Node {
 	n.Writer = fsm.NewWriter(n.FSM, n.Proposer, time.Now, log)
 	n.Batcher = fsm.NewIdentityBatcher(n.Proposer, time.Now)
 	n.Identities = fsm.NewIdentityWriter(n.FSM, "node-1", func(ctx context.Context, batch []byte) ([]byte, bool, error) {
-		answer, err := n.Batcher.Submit(ctx, batch)
+		answer, err := n.Batcher.Submit(ctx, batch, nil)
 		return answer, false, err
 	}, func() int { return n.NewIdentities }, log)
 	n.Usage = fsm.NewUsageCounter(n.FSM, "node-1", time.Now, func(ctx context.Context, entry []byte) error {

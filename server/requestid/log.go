@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -16,6 +17,9 @@ type handler struct{ slog.Handler }
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	if id := From(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
+	}
+	if c, ok := ctx.(*fasthttp.RequestCtx); ok {
+		ctx = Within(c)
 	}
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
 		r.AddAttrs(slog.String("trace_id", span.TraceID().String()))

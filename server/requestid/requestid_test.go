@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func request(id string) *fasthttp.RequestCtx {
@@ -47,4 +48,16 @@ func TestLogLinesNameTheRequest(t *testing.T) {
 	require.Contains(t, lines[1], "request_id=r-2")
 	require.NotContains(t, lines[2], "request_id")
 	require.Equal(t, "r-1", From(With(context.Background(), "r-1")))
+}
+
+func TestLinesOfARequestOnItsConnectionCarryItsTrace(t *testing.T) {
+	var out bytes.Buffer
+	log := Logger(slog.New(slog.NewTextHandler(&out, nil)))
+	request := &fasthttp.RequestCtx{}
+	log.InfoContext(request, "before")
+	require.NotContains(t, out.String(), "trace_id")
+	span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{0xab}, SpanID: trace.SpanID{1}})
+	Keep(trace.ContextWithSpanContext(t.Context(), span), request)
+	log.InfoContext(request, "after")
+	require.Contains(t, out.String(), "trace_id="+span.TraceID().String())
 }

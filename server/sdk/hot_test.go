@@ -126,6 +126,19 @@ func BenchmarkIdentify(b *testing.B) {
 	}
 }
 
+// BenchmarkIdentifyStores has each request change a trait, which is stored before it is answered.
+func BenchmarkIdentifyStores(b *testing.B) {
+	h := newHouse(b)
+	h.profile(false)
+	one := h.request("POST", "/api/v1/identities/", profileBody("user-1"))
+	other := h.request("POST", "/api/v1/identities/", strings.Replace(profileBody("user-1"), "segment_7_value_0", "segment_8_value_0", 1))
+	b.ReportAllocs()
+	for b.Loop() {
+		one()
+		other()
+	}
+}
+
 // BenchmarkIdentifyMany asks for identities at random, so that what is stored is
 // not in the processor's caches.
 func BenchmarkIdentifyMany(b *testing.B) {

@@ -206,7 +206,7 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 		}
 	}
 	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)
-	o := s.write([]identity.Op{op}, s.PersistBudget)
+	o := s.write(sc.request, []identity.Op{op}, s.PersistBudget)
 	if o.err == nil && len(o.results) == 1 && o.results[0].Status != identity.StatusOK {
 		o.err = s.refusal(o.results[0])
 		s.Log.DebugContext(sc.request, "identity is not stored", "reason", o.results[0].Status.String(), "environment", c.view.Environment.ID)

@@ -49,7 +49,7 @@ func TestKnownLists(t *testing.T) {
 		case 0:
 			h.override(fmt.Sprint("user", who), f, str(fmt.Sprint("own ", random.IntN(9))))
 		case 1: // the same again, but with another id to hash
-			o := h.sdk.write([]identity.Op{{Kind: identity.KindDelete, Environment: h.env.ID, Identifier: fmt.Appendf(nil, "user%d", who)}}, time.Minute)
+			o := h.sdk.write(nil, []identity.Op{{Kind: identity.KindDelete, Environment: h.env.ID, Identifier: fmt.Appendf(nil, "user%d", who)}}, time.Minute)
 			require.NoError(t, o.err)
 		case 2:
 			h.set(func(e *fsm.Environment) { e.UseCompositeKeyForHashing = !e.UseCompositeKeyForHashing })

@@ -63,6 +63,9 @@ type Config struct {
 	Clock func() time.Time
 	// Node is the value of Flagraft-Node; empty: no header.
 	Node string
+	// Within is the context that the steps of a request belong to, of which nothing is borrowed from its connection, and that nothing
+	// cancels. nil: context.Background().
+	Within func(ctx *fasthttp.RequestCtx) context.Context
 	// Begin starts headers with those that every answer has; cors: for a request
 	// with an Origin. nil: there are none.
 	Begin func(h *fasthttp.ResponseHeader, cors bool)
@@ -108,6 +111,9 @@ func New(c Config) *SDK {
 	}
 	if c.Begin == nil {
 		c.Begin = func(h *fasthttp.ResponseHeader, _ bool) { h.Reset() }
+	}
+	if c.Within == nil {
+		c.Within = func(*fasthttp.RequestCtx) context.Context { return context.Background() }
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now

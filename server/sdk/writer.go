@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/route"
@@ -18,14 +20,14 @@ type outcome struct {
 	err     error
 }
 
-// write carries operations to the leader and waits for them at most as long as
-// budget. ops must own their memory: a write that is waited for no longer is
+// write carries operations of a request to the leader and waits for them at most as
+// long as budget. ops must own their memory: a write that is waited for no longer is
 // still under way. Results may be nil although all was applied.
-func (s *SDK) write(ops []identity.Op, budget time.Duration) outcome {
+func (s *SDK) write(request *fasthttp.RequestCtx, ops []identity.Op, budget time.Duration) outcome {
 	if s.Short != nil && s.Short() {
 		return outcome{err: fsm.ErrOverloaded}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), budget)
+	ctx, cancel := context.WithTimeout(s.Within(request), budget)
 	defer cancel()
 	index, results, err := s.Identities.Write(ctx, ops)
 	return outcome{index, results, err}
@@ -63,11 +65,11 @@ func ownedUpsert(environment uint64, in *identifyRequest, persist, onlyFirst boo
 
 // store writes operations that the answer depends on: when they are not known to
 // be stored, the answer is 503.
-func (s *SDK) store(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
+func (s *SDK) store(ctx *fasthttp.RequestCtx, ops []identity.Op) (uint64, []identity.Result, error) {
 	if len(ops) == 0 {
 		return 0, nil, nil
 	}
-	o := s.write(ops, s.WriteBudget)
+	o := s.write(ctx, ops, s.WriteBudget)
 	if errors.Is(o.err, fsm.ErrReadOnly) {
 		return 0, nil, route.ReadOnly()
 	}

@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -103,6 +105,11 @@ func (t *Tracer) Forward(ctx context.Context) (context.Context, Span) {
 	return t.start(ctx, "forward", trace.SpanKindClient)
 }
 
+// On reports whether the steps of ctx are traced.
+func (t *Tracer) On(ctx context.Context) bool {
+	return t != nil && trace.SpanContextFromContext(ctx).IsSampled()
+}
+
 // Parent is the span of ctx as the leader needs it to go on; "": none.
 func (t *Tracer) Parent(ctx context.Context) string {
 	if t == nil {
@@ -127,6 +134,55 @@ func (t *Tracer) start(ctx context.Context, name string, kind trace.SpanKind, at
 	return ctx, Span{s}
 }
 
+// Store begins what a request of ctx stores of identities. A request that is not traced gets no span.
+func (t *Tracer) Store(ctx context.Context, ops int) (context.Context, Span) {
+	if !t.On(ctx) {
+		return ctx, Span{}
+	}
+	return t.start(ctx, "store", trace.SpanKindInternal, attribute.Int("flagraft.operations", ops))
+}
+
+// maxLinks is how many requests a batch tells of: as many links as the SDK keeps of a span.
+const maxLinks = 128
+
+// Batch begins a batch of operations that requests wait for; each is given with the time at which it was asked for. The batch is one span
+// for all of them: a step of the first one that is traced, so that it is sampled whenever a request in it is, and linked with the others, both
+// ways. There is none if no request is traced.
+func (t *Tracer) Batch(requests iter.Seq2[context.Context, time.Time], ops int) (context.Context, Span) {
+	if t == nil {
+		return context.Background(), Span{}
+	}
+	now, n := time.Now(), 0
+	var first context.Context
+	var others []trace.Span
+	for ctx, asked := range requests {
+		n++
+		span := trace.SpanFromContext(ctx)
+		if !span.SpanContext().IsSampled() {
+			continue
+		}
+		t.Past(ctx, "wait", fsm.Span{Began: asked, Ended: now})
+		if first == nil {
+			first = ctx
+		} else {
+			others = append(others, span)
+		}
+	}
+	if first == nil {
+		return context.Background(), Span{}
+	}
+	var links []trace.Link
+	for _, s := range others[:min(len(others), maxLinks)] {
+		links = append(links, trace.Link{SpanContext: s.SpanContext()})
+	}
+	ctx, s := t.tracer.Start(context.WithoutCancel(first), "batch", trace.WithTimestamp(now), trace.WithLinks(links...),
+		trace.WithAttributes(attribute.Int("flagraft.requests", n), attribute.Int("flagraft.operations", ops)))
+	for _, other := range others {
+		other.AddLink(trace.Link{SpanContext: s.SpanContext()})
+	}
+	return ctx, Span{s}
+}
+
 // Past adds a step that is over to the span of ctx, unless it never began.
 func (t *Tracer) Past(ctx context.Context, name string, when fsm.Span, attributes ...attribute.KeyValue) {
 	if t == nil || when.Began.IsZero() {
@@ -147,6 +203,9 @@ func (s Span) Answered(status int) {
 	}
 	s.span.End()
 }
+
+// None reports whether there is no span.
+func (s Span) None() bool { return s.span == nil }
 
 // End ends a step.
 func (s Span) End(err error) {
