@@ -68,7 +68,7 @@ async function ready(origin: string, child: ChildProcess) {
 }
 
 /** freePorts picks ports below those that the system gives to connections, one of which might have it before the node does. */
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const held: { port: number; server: ReturnType<typeof createServer> }[] = []
   while (held.length < count) {
     const port = 10_000 + Math.floor(Math.random() * 20_000)

@@ -43,7 +43,7 @@ export function NodeCard({ member: m, cluster, load, points }: Props) {
         <Fact name="Connections">{load && !load.error ? `${count(load.connections)} and ${count(load.streams)} streams` : '–'}</Fact>
         <Fact name="Snapshot">{load && !load.error ? (load.snapshot_index === 0 ? 'none yet' : `${bytes(load.snapshot_bytes)} at ${count(load.snapshot_index)}`) : '–'}</Fact>
       </dl>
-      {load && !load.error && <Gauges load={load} points={points} />}
+      {!load?.error && <Gauges load={load} points={points} />}
       {load?.error && <p class="muted">It does not tell how busy it is: {load.error}</p>}
       <footer class="node-foot">
         {m.id === answeredBy.value && <span class="muted">This page asks it</span>}
@@ -106,23 +106,28 @@ function Fact({ name, children }: { name: string; children: string }) {
   )
 }
 
-/** Gauges are the charts. The numbers beside them are the newest ones. */
-function Gauges({ load: l, points }: { load: Load; points: Point[] }) {
+/** Gauges are the charts. The numbers beside them are the newest ones; until the first come, the charts keep their place. */
+function Gauges({ load: l, points }: { load: Load | undefined; points: Point[] }) {
   const last = points.at(-1)
-  const used = l.disk_total_bytes - l.disk_free_bytes
   const times = points.map(p => (Number.isNaN(p.slow) ? 0 : p.slow))
   return (
     <div class="gauges">
       <Gauge name="Requests" value={last ? rate(last.requests) : '…'} note={last && last.failures > 0 ? `${rate(last.failures)} fail` : ''} values={points.map(p => p.requests)} />
       <Gauge name="Latency, 99 of 100" value={last ? (Number.isNaN(last.slow) ? '–' : duration(last.slow)) : '…'} note={last ? (Number.isNaN(last.median) ? 'no requests' : `half within ${duration(last.median)}`) : ''} values={times} />
-      <Gauge name="Memory" value={bytes(l.memory_bytes)} note={l.memory_limit_bytes ? `of ${bytes(l.memory_limit_bytes)}` : 'no limit'} values={points.map(p => p.memory)} top={l.memory_limit_bytes || undefined} />
+      <Gauge
+        name="Memory"
+        value={l ? bytes(l.memory_bytes) : '…'}
+        note={!l ? '' : l.memory_limit_bytes ? `of ${bytes(l.memory_limit_bytes)}` : 'no limit'}
+        values={points.map(p => p.memory)}
+        top={l?.memory_limit_bytes || undefined}
+      />
       <Gauge
         name="Disk"
-        value={`${bytes(l.disk_free_bytes)} free`}
-        note={`${Math.round((100 * used) / l.disk_total_bytes)} % used`}
+        value={l ? `${bytes(l.disk_free_bytes)} free` : '…'}
+        note={l ? `${Math.round((100 * (l.disk_total_bytes - l.disk_free_bytes)) / l.disk_total_bytes)} % used` : ''}
         values={points.map(p => p.disk)}
-        top={l.disk_total_bytes}
-        alarm={l.disk_free_bytes < l.disk_min_free_bytes}
+        top={l?.disk_total_bytes}
+        alarm={l !== undefined && l.disk_free_bytes < l.disk_min_free_bytes}
       />
     </div>
   )
