@@ -21,7 +21,8 @@ export class API {
     if (this.token) headers.Authorization = `Token ${this.token}`
     const answer = await fetch(this.origin + path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-    return answer.status === 204 ? null : answer.json()
+    const text = await answer.text()
+    return text ? JSON.parse(text) : null
   }
 
   /** environments of the demo project: Development and Production. */

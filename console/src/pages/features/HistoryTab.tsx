@@ -3,7 +3,7 @@ import type { Flag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
 import { ago, moment } from '../../parts/time'
 import { featureModels, type Spot } from './flag'
-import { lines, linked, type FeatureEvent } from './history'
+import { lines, linked, paired, type FeatureEvent } from './history'
 import { undoing } from './undo'
 
 /** HistoryTab is what happened to the feature here: who, when, from what to what, and back. */
@@ -12,7 +12,7 @@ export function HistoryTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment.api_key)}/features/${feature.id}/history/?limit=50`
   const history = useQuery<{ results: FeatureEvent[] }>(path, featureModels)
   if (history.error && !history.data) return <Empty icon="alert" title={history.error} />
-  const events = linked(history.data?.results ?? []).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
+  const events = linked(history.data?.results ?? []).map(paired).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
   if (history.data && events.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
   return (
     <ol class="history">

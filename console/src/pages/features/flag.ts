@@ -49,8 +49,19 @@ export function save({ environment, feature }: Spot, state: Partial<FlagState>, 
 }
 
 /** saveOverrides replaces all segment overrides of a feature; their order is their priority. */
-export function saveOverrides({ environment, feature }: Spot, overrides: Omit<FlagOverride, 'priority'>[], label: string, undo?: () => unknown) {
-  const body = { segment_overrides: overrides.map((o, priority) => ({ segment: { id: o.segment.id }, priority, enabled: o.enabled, value: o.value, variants: o.variants })) }
+export function saveOverrides(spot: Spot, overrides: Omit<FlagOverride, 'priority'>[], label: string, undo?: () => unknown) {
+  return replace(spot, { segment_overrides: ordered(overrides) }, label, undo)
+}
+
+/** saveAll replaces the default, too, in one write. */
+export function saveAll(spot: Spot, state: FlagState, overrides: Omit<FlagOverride, 'priority'>[], label: string) {
+  return replace(spot, { environment_default: state, segment_overrides: ordered(overrides) }, label)
+}
+
+const ordered = (overrides: Omit<FlagOverride, 'priority'>[]) =>
+  overrides.map((o, priority) => ({ segment: { id: o.segment.id }, priority, enabled: o.enabled, value: o.value, variants: o.variants }))
+
+function replace({ environment, feature }: Spot, body: object, label: string, undo?: () => unknown) {
   return write('PUT', flagPath(environment.api_key, feature.id), body, { label, models: stateModels, environment: environment.api_key, undo })
 }
 

@@ -51,6 +51,32 @@ export function linked(events: FeatureEvent[]): FeatureEvent[] {
   return events.map(e => ({ ...e, changes: e.changes.map(named) }))
 }
 
+/**
+ * paired tells of a new version what it changes. A version comes with states and links of its own, which take the places of those before: what one
+ * row held that went and one for the same that came is one change, and none if they hold the same.
+ */
+export function paired(event: FeatureEvent): FeatureEvent {
+  const came = event.changes.filter(c => c.change_type === 'CREATE')
+  const after = (gone: FeatureChange) =>
+    gone.change_type === 'DELETE' && (gone.scope === 'default' || (gone.scope === 'segment' && gone.target !== null))
+      ? came.find(c => c.model === gone.model && c.scope === gone.scope && c.target === gone.target)
+      : undefined
+  const pairs = new Map(event.changes.flatMap(c => [[after(c), c] as const]).filter(([a]) => a !== undefined))
+  const gone = new Set(pairs.values())
+  const changes = event.changes.filter(c => !gone.has(c)).map(c => (pairs.has(c) ? between(pairs.get(c)!, c) : c))
+  return { ...event, changes: changes.filter(c => c.change_type !== 'UPDATE' || c.changes.length > 0) }
+}
+
+/** between is what differs from one row to the next. */
+function between(gone: FeatureChange, came: FeatureChange): FeatureChange {
+  const old = new Map(gone.changes.map(f => [f.field, f.old]))
+  const held = (field: string, v: unknown) => (field === 'multivariate' ? JSON.stringify(((v as Share[] | null) ?? []).map(s => [s.option, s.percentage])) : JSON.stringify(v))
+  const changes = came.changes
+    .map(f => ({ ...f, old: old.get(f.field) }))
+    .filter(f => !uninteresting.has(f.field) && held(f.field, f.old) !== held(f.field, f.new))
+  return { ...came, change_type: 'UPDATE', changes }
+}
+
 /** linkOf is the link that a state was made with, or went with. */
 function linkOf(c: FeatureChange): number {
   const f = c.changes.find(f => f.field === 'feature_segment')

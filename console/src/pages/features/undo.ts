@@ -1,25 +1,26 @@
 import type { Flag, FlagOverride, FlagState, Scalar } from '../../api/types'
 import { write } from '../../api/write'
-import { save, saveOverrides, stateModels, typed, type Spot } from './flag'
+import { save, saveAll, saveOverrides, stateModels, typed, type Spot } from './flag'
 import type { FeatureChange, FeatureEvent, Share } from './history'
 
 // Bringing back what an event of the history changed: the default, overrides of segments, or the override of one identity. The rest of the
-// feature stays as it is now.
+// feature stays as it is now. Where an environment keeps versions, what is written here becomes one version and is live.
 
 type Override = Omit<FlagOverride, 'priority'>
 
 /** undoing gives what brings it back, with a label for the receipt, or null when that is not all there is to it, or no longer fits. */
 export function undoing(e: FeatureEvent, spot: Spot, now: Flag): ((label: string) => Promise<unknown>) | null {
   const states = e.changes.filter(c => c.model === 'FeatureState')
-  const [c, ...more] = states
-  if (e.changes.some(c => c.scope === 'segment') && states.every(c => c.scope === 'segment')) {
-    const before = overridesBefore(e.changes, now.segment_overrides)
-    return before && (label => saveOverrides(spot, before, label))
-  }
-  if (!c || more.length > 0) return null
-  if (c.scope === 'identity') return identityBefore(c, spot)
-  const state = stateBefore(c)
-  return c.scope === 'default' && c.change_type === 'UPDATE' && Object.keys(state).length > 0 ? label => save(spot, state, label) : null
+  if (states.length === 1 && states[0]!.scope === 'identity') return identityBefore(states[0]!, spot)
+  const [d, ...more] = states.filter(c => c.scope !== 'segment')
+  const ofSegments = e.changes.filter(c => c.scope === 'segment')
+  const overrides = ofSegments.length > 0 ? overridesBefore(ofSegments, now.segment_overrides) : []
+  if (!overrides || more.length > 0) return null
+  if (!d) return ofSegments.length > 0 ? label => saveOverrides(spot, overrides, label) : null
+  const state = stateBefore(d)
+  if (d.scope !== 'default' || d.change_type !== 'UPDATE' || Object.keys(state).length === 0) return null
+  if (ofSegments.length === 0) return label => save(spot, state, label)
+  return label => saveAll(spot, { ...now.environment_default, ...state }, overrides, label)
 }
 
 /** stateBefore is what a state held, as far as the change tells. */
