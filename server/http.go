@@ -87,7 +87,8 @@ func (s *Server) listen() error {
 	if s.tls, err = openAPITLS(s.settings, s.log); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s.listener = s.tls.listener(boundedListener{Listener: l, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}})
+	bounded := boundedListener{Listener: l, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
+	s.listener = s.tls.listener(lateListener{bounded})
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.badRequest,

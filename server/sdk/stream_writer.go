@@ -38,6 +38,9 @@ func (s *stream) own(c net.Conn) {
 	if s.tls = tapOff(c); s.tls != nil {
 		c = s.tls.tap.Conn
 	}
+	if wrapped, ok := c.(interface{ Unwrap() net.Conn }); ok {
+		c = wrapped.Unwrap()
+	}
 	s.conn, s.raw = c, rawConn(c)
 }
 
