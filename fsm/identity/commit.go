@@ -164,8 +164,8 @@ func (st *Store) rebuild(key sipKey, epoch uint64) {
 		if seg == nil {
 			continue
 		}
-		for _, loc := range seg.locs {
-			if loc != 0 {
+		for at := range uint32(seg.n) {
+			if loc := seg.loc(at); loc != 0 {
 				_, whole := recordBody(seg.data[loc:])
 				p.add(seg.data[loc : int(loc)+whole])
 			}
@@ -200,9 +200,11 @@ func (p *packer) add(rec []byte) {
 func (p *packer) flush() {
 	data := arena(len(p.buf))
 	copy(data, p.buf)
-	seg := &segment{locs: make([]uint32, segmentSize), data: data, used: len(p.buf), live: len(p.buf) - arenaStart,
+	seg := &segment{words: make([]uint64, segmentSize), data: data, used: len(p.buf), live: len(p.buf) - arenaStart,
 		n: len(p.locs), count: len(p.locs), epoch: p.epoch}
-	copy(seg.locs, p.locs)
+	for at, loc := range p.locs {
+		seg.place(uint32(at), loc)
+	}
 	p.list = append(p.list, seg)
 	p.locs = p.locs[:0]
 }

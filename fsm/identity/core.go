@@ -54,7 +54,7 @@ func indexSegments(key sipKey, list []*segment, hashes [][]uint64) (*core, error
 			} else if body := seg.body(at); body != nil {
 				h = key.hash(bodyIdentifier(body))
 			}
-			if seg.locs[at] != 0 {
+			if seg.loc(at) != 0 {
 				c.indexInsert(h, uint32(i)<<segmentBits|at)
 			}
 		}

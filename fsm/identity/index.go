@@ -94,17 +94,22 @@ func newDirectory(n int) *directory {
 
 // lookup finds the slot and record body of an identifier with hash h.
 func (c *core) lookup(h uint64, identifier []byte) (slot uint32, body []byte, ok bool) {
+	slot, body, _, ok = c.noted(h, identifier)
+	return slot, body, ok
+}
+
+func (c *core) noted(h uint64, identifier []byte) (slot uint32, body []byte, note Note, ok bool) {
 	words := c.index.Load().bucket(h).words
 	segs := c.segs.Load()
 	for i := position(h, len(words)); ; {
 		w := atomic.LoadUint64(&words[i])
 		if w == emptyWord {
-			return 0, nil, false
+			return 0, nil, Note{}, false
 		}
 		if (w^h)>>slotBits == 0 && w&slotMask != tombstone {
 			slot := uint32(w&slotMask) - 1
-			if body := segs.body(slot); body != nil && bodyMatches(body, identifier) {
-				return slot, body, true
+			if body, note := segs.noted(slot); body != nil && bodyMatches(body, identifier) {
+				return slot, body, note, true
 			}
 		}
 		if i++; i == len(words) {

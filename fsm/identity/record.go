@@ -18,6 +18,7 @@ type Record struct {
 	flags      uint8
 	keys       *keyTable
 	uuids      *uuidKey
+	note       Note
 }
 
 // ID is the integer id, unique over all environments.
@@ -40,6 +41,18 @@ func (r *Record) LastChange() uint64 { return r.lastChange }
 
 // Flags are the caller-defined flags.
 func (r *Record) Flags() uint8 { return r.flags }
+
+// Note is the note that is kept with this version, of a record from [Store.Lookup].
+func (r *Record) Note() Note { return r.note }
+
+// DeletedKeys counts the trait keys that were deleted from all identities before: the one
+// change of a record's traits that is no change of the record.
+func (r *Record) DeletedKeys() int {
+	if r.keys == nil {
+		return 0
+	}
+	return r.keys.dead
+}
 
 // Traits iterates over the traits in the order of their ids without allocating:
 //

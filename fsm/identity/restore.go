@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"sync"
-	"sync/atomic"
 )
 
 // ErrSnapshot says that the stream is no snapshot, or a damaged one.
@@ -287,7 +286,7 @@ func (c *blockChecker) check(b *block) {
 		return
 	}
 	// No larger than what the block holds: the last segment, the only one that goes on to fill, widens its table.
-	b.seg.locs, b.hashes = make([]uint32, max(b.want, minLocs)), make([]uint64, b.want)
+	b.seg.words, b.hashes = make([]uint64, max(b.want, minWords)), make([]uint64, b.want)
 	d := decoder{b: b.seg.data[arenaStart:b.seg.used]}
 	for i := range b.want {
 		loc := b.seg.used - len(d.b)
@@ -301,7 +300,7 @@ func (c *blockChecker) check(b *block) {
 			b.first = r.id
 		}
 		b.last = r.id
-		atomic.StoreUint32(&b.seg.locs[i], uint32(loc))
+		b.seg.place(uint32(i), uint32(loc))
 		b.hashes[i] = c.s.key.hash(r.identifier)
 		c.sum.add(recordSum(c.st.environment, &r))
 	}

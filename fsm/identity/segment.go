@@ -14,7 +14,7 @@ const (
 	// arenaStart: offset 0 means "no record".
 	arenaStart = 1
 	minArena   = 256
-	minLocs    = 16 // most environments have few identities
+	minWords   = 16 // most environments have few identities
 	// closeBytes ends a segment early when its identities are big, so that rewriting it stays quick.
 	closeBytes = 4 << 20
 	// slackDivisor: a rewritten arena has room for 1/16 of its live bytes. A fifth made updates no faster (the copy is
@@ -22,30 +22,50 @@ const (
 	slackDivisor = 16
 )
 
-// segment holds the records of up to 2,048 slots in creation order. locs and the bytes below used are what readers and
+// segment holds the records of up to 2,048 slots in creation order. words and the bytes below used are what readers and
 // snapshots see; the remaining fields are the writer's.
 type segment struct {
-	locs []uint32 // offset of each slot's record in data, 0 when there is none; atomic
-	data []byte   // append-only
+	words []uint64 // of each slot: see Note; atomic
+	data  []byte   // append-only
 
 	used  int    // bytes of data in use
 	live  int    // bytes of data that are some slot's record
 	n     int    // slots given
 	count int    // slots with a record
-	epoch uint64 // snapshot epoch for which locs may be written
+	epoch uint64 // snapshot epoch for which words may be written
 }
+
+// loc is the offset in data of the record at slot index i, 0 when there is none.
+func (s *segment) loc(i uint32) uint32 { return uint32(atomic.LoadUint64(&s.words[i])) }
+
+// place lets slot index i have the record at loc, or none, and no note.
+func (s *segment) place(i, loc uint32) { atomic.StoreUint64(&s.words[i], uint64(loc)) }
 
 // body returns the record body at slot index i, nil when there is none.
 func (s *segment) body(i uint32) []byte {
-	if i >= uint32(len(s.locs)) {
-		return nil
-	}
-	loc := atomic.LoadUint32(&s.locs[i])
-	if loc == 0 {
-		return nil
-	}
-	body, _ := recordBody(s.data[loc:])
+	body, _ := s.noted(i)
 	return body
+}
+
+func (s *segment) noted(i uint32) ([]byte, Note) {
+	if i >= uint32(len(s.words)) {
+		return nil, Note{}
+	}
+	note := Note{word: &s.words[i]}
+	note.seen = atomic.LoadUint64(note.word)
+	if uint32(note.seen) == 0 {
+		return nil, Note{}
+	}
+	body, _ := recordBody(s.data[uint32(note.seen):])
+	return body, note
+}
+
+// copyWords is for a table that readers may still put notes into.
+func copyWords(dst, src []uint64) []uint64 {
+	for i := range src {
+		dst[i] = atomic.LoadUint64(&src[i])
+	}
+	return dst
 }
 
 // segments is the table of an environment's segments; index = slot >> segmentBits. The columns stand side by side so
@@ -79,15 +99,20 @@ func (s *segments) grown() *segments {
 
 // body returns the record body of a slot, nil when there is none.
 func (s *segments) body(slot uint32) []byte {
+	body, _ := s.noted(slot)
+	return body
+}
+
+func (s *segments) noted(slot uint32) ([]byte, Note) {
 	i := slot >> segmentBits
 	if int(i) >= len(s.ptr) {
-		return nil
+		return nil, Note{}
 	}
 	seg := s.ptr[i].Load()
 	if seg == nil {
-		return nil
+		return nil, Note{}
 	}
-	return seg.body(slot & segmentMask)
+	return seg.noted(slot & segmentMask)
 }
 
 // arena allocates n bytes and the rest of the allocator's size class.
@@ -96,7 +121,7 @@ func arena(n int) []byte {
 	return b[:cap(b)]
 }
 
-// writable returns segment i ready for a change of locs: after a snapshot, a private copy of the table.
+// writable returns segment i ready for a change of words: after a snapshot, a private copy of the table.
 func (c *core) writable(i uint32, epoch uint64, snapshots bool) *segment {
 	table := c.segs.Load()
 	seg := table.ptr[i].Load()
@@ -108,7 +133,7 @@ func (c *core) writable(i uint32, epoch uint64, snapshots bool) *segment {
 		return seg
 	}
 	clone := *seg
-	clone.locs, clone.epoch = slices.Clone(seg.locs), epoch
+	clone.words, clone.epoch = copyWords(make([]uint64, len(seg.words)), seg.words), epoch
 	table.ptr[i].Store(&clone)
 	return &clone
 }
@@ -118,7 +143,7 @@ func (c *core) put(slot uint32, rec []byte, epoch uint64, snapshots bool) {
 	i := slot >> segmentBits
 	seg := c.writable(i, epoch, snapshots)
 	at := slot & segmentMask
-	old := seg.locs[at]
+	old := seg.loc(at)
 	oldSize := 0
 	if old != 0 {
 		_, oldSize = recordBody(seg.data[old:])
@@ -127,7 +152,7 @@ func (c *core) put(slot uint32, rec []byte, epoch uint64, snapshots bool) {
 		seg = c.rewrite(i, seg, at, len(rec), epoch)
 	}
 	copy(seg.data[seg.used:], rec)
-	atomic.StoreUint32(&seg.locs[at], uint32(seg.used))
+	seg.place(at, uint32(seg.used))
 	seg.used += len(rec)
 	seg.live += len(rec) - oldSize
 	if old == 0 {
@@ -141,18 +166,19 @@ func (c *core) put(slot uint32, rec []byte, epoch uint64, snapshots bool) {
 func (c *core) rewrite(i uint32, seg *segment, skip uint32, extra int, epoch uint64) *segment {
 	need := arenaStart + seg.live + extra
 	size := need + need/slackDivisor
-	if last := int(i) == int(c.segs.Load().n.Load())-1; last && (seg.n < segmentSize || seg.locs[skip] == 0) {
+	if last := int(i) == int(c.segs.Load().n.Load())-1; last && (seg.n < segmentSize || seg.loc(skip) == 0) {
 		size = tailSize(need, seg.n)
 	}
-	fresh := &segment{locs: make([]uint32, len(seg.locs)), data: arena(max(size, minArena)), used: arenaStart,
+	fresh := &segment{words: make([]uint64, len(seg.words)), data: arena(max(size, minArena)), used: arenaStart,
 		live: seg.live, n: seg.n, count: seg.count, epoch: epoch}
-	for at, loc := range seg.locs[:seg.n] {
+	for at := range uint32(seg.n) {
+		loc := seg.loc(at)
 		if loc == 0 {
 			continue
 		}
 		_, whole := recordBody(seg.data[loc:])
 		copy(fresh.data[fresh.used:], seg.data[loc:int(loc)+whole])
-		fresh.locs[at] = uint32(fresh.used)
+		fresh.place(at, uint32(fresh.used))
 		fresh.used += whole
 	}
 	c.segs.Load().ptr[i].Store(fresh)
@@ -174,7 +200,7 @@ func (c *core) trim(i uint32, epoch uint64) {
 	exact := arena(seg.used)
 	copy(exact, seg.data[:seg.used])
 	fresh := *seg
-	fresh.locs, fresh.data, fresh.epoch = slices.Clone(seg.locs), exact, epoch
+	fresh.words, fresh.data, fresh.epoch = copyWords(make([]uint64, len(seg.words)), seg.words), exact, epoch
 	c.segs.Load().ptr[i].Store(&fresh)
 }
 
@@ -183,8 +209,8 @@ func (c *core) remove(slot uint32, epoch uint64, snapshots bool) {
 	i := slot >> segmentBits
 	seg := c.writable(i, epoch, snapshots)
 	at := slot & segmentMask
-	_, size := recordBody(seg.data[seg.locs[at]:])
-	atomic.StoreUint32(&seg.locs[at], 0)
+	_, size := recordBody(seg.data[seg.loc(at):])
+	seg.place(at, 0)
 	seg.live -= size
 	seg.count--
 	table := c.segs.Load()
@@ -200,11 +226,11 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 	n := int(table.n.Load())
 	if n > 0 {
 		if seg := table.ptr[n-1].Load(); seg != nil && seg.n < segmentSize && seg.live < closeBytes {
-			if seg.n == len(seg.locs) {
+			if seg.n == len(seg.words) {
 				wider := *seg
-				wider.locs = make([]uint32, min(4*len(seg.locs), segmentSize))
+				wider.words = make([]uint64, min(4*len(seg.words), segmentSize))
 				wider.epoch = epoch
-				copy(wider.locs, seg.locs)
+				copyWords(wider.words, seg.words)
 				seg = &wider
 				table.ptr[n-1].Store(seg)
 			}
@@ -223,11 +249,11 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 		table = table.grown()
 		c.segs.Store(table)
 	}
-	locs := segmentSize
+	words := segmentSize
 	if n == 0 {
-		locs = minLocs
+		words = minWords
 	}
-	seg := &segment{locs: make([]uint32, locs), data: arena(minArena), used: arenaStart, n: 1, epoch: epoch}
+	seg := &segment{words: make([]uint64, words), data: arena(minArena), used: arenaStart, n: 1, epoch: epoch}
 	table.ptr[n].Store(seg)
 	table.first[n].Store(id)
 	table.n.Store(int32(n + 1))

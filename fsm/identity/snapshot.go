@@ -144,8 +144,8 @@ func (sw *snapshotWriter) store(f *frozenStore) {
 	}
 	sw.buf = b
 	for _, seg := range f.segs {
-		for at := range seg.locs {
-			loc := atomic.LoadUint32(&seg.locs[at])
+		for at := range uint32(len(seg.words)) {
+			loc := seg.loc(at)
 			if loc == 0 {
 				continue
 			}

@@ -53,11 +53,13 @@ func (st *Store) Lookup(identifier []byte) (Record, bool) {
 		return Record{}, false
 	}
 	c := st.core.Load()
-	_, body, ok := c.lookup(c.key.hash(identifier), identifier)
+	_, body, note, ok := c.noted(c.key.hash(identifier), identifier)
 	if !ok {
 		return Record{}, false
 	}
-	return st.record(body), true
+	r := st.record(body)
+	r.note = note
+	return r, true
 }
 
 // ByID finds an identity by its integer id.

@@ -39,7 +39,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	defer s.release(sc)
 	p, same := s.repeated(ctx, c, sc)
 	if same {
-		sc.known = s.knownOf(c, ctx.Request.Body(), p.id)
+		sc.known = s.knownOf(c, &sc.record)
 	} else if p, err = s.decoded(ctx, m, c, sc); err != nil {
 		s.refuse(ctx, m, err)
 		return

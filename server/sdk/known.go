@@ -1,88 +1,85 @@
 package sdk
 
 import (
-	"hash/maphash"
-	"math/bits"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
 
-// knownLists remembers which of the lists of a View (see flagLists) went to whom:
-// a client that repeats what is stored gets the same list from the same View, and
-// nothing is evaluated for it. It is a table of words without chains, in which the
-// newest of two that meet stays. A word is the place of the list in its lowest six
-// bits, and above them those of a keyed hash of the body, the identity's id, the
-// View and the kind of key; the lower bits of the hash are the word's number, so
-// that 64 bits tell two requests apart.
-type knownLists struct {
-	words []atomic.Uint64
-	salt  uint64 // of the View
+// known is where it may stand which of the lists of a View (see flagLists) went to an
+// identity: a client that repeats what is stored gets the same list from the same View,
+// and nothing is evaluated for it. The zero one is nowhere.
+//
+// It stands in the note of the identity, so that it costs no access to memory that the
+// comparison did not have before: from below the place of the list, the kind of
+// key, and the number of the View.
+type known struct {
+	note identity.Note
+	mark uint32 // the note without the place
 }
 
-// Bounds of a table, in words of 8 bytes; between them it has one for each
-// identity, or up to two.
 const (
-	minKnown = 1 << 10
-	maxKnown = 1 << 20
+	placeBits = 6
+	placeMask = 1<<placeBits - 1
+	markShift = placeBits + 1
+	// maxMarks Views of an environment have a number; those after, in the life of one
+	// process, let nothing be remembered.
+	maxMarks = 1<<(32-markShift) - 1
 )
 
-const placeMask = 1<<6 - 1
-
-// known is one word's place, for a request; the zero one is none.
-type known struct {
-	word *atomic.Uint64
-	hash uint64
+// viewMark is the number of a View, and of the keys that traits have: deleting one
+// changes traits and leaves the identities as they are.
+type viewMark struct {
+	number      uint32 // 0: none
+	deletedKeys int
 }
 
-// knownOf finds where it stands what list is for a body that repeats what is stored
-// of the identity with an id.
-func (s *SDK) knownOf(c caller, body []byte, id uint64) known {
+// knownOf is for a request that repeats what is stored in rec.
+func (s *SDK) knownOf(c caller, rec *identity.Record) known {
 	at := c.view.Prepared(knownSlot)
-	k, ok := at.Load().(*knownLists)
-	if !ok {
-		k = newKnownLists(c, s.FSM.State().Identities().Environment(c.view.Environment.ID))
-		at.Store(k)
+	m, ok := at.Load().(*viewMark)
+	if !ok || m.deletedKeys != rec.DeletedKeys() {
+		m = &viewMark{nextMark(c.live), rec.DeletedKeys()}
+		at.Store(m)
 	}
-	const golden = 0x9e3779b97f4a7c15
-	h := maphash.Bytes(s.seed, body) ^ bits.RotateLeft64(id*golden, 32) ^ k.salt
+	if m.number == 0 {
+		return known{}
+	}
+	mark := m.number << markShift
 	if c.server {
-		h = ^h
+		mark |= 1 << placeBits
 	}
-	return known{&k.words[h&uint64(len(k.words)-1)], h}
+	return known{rec.Note(), mark}
 }
 
-// newKnownLists is for a new View: it takes over the words of the one before, of
-// which none counts any more.
-func newKnownLists(c caller, store *identity.Store) *knownLists {
-	k := &knownLists{salt: rand.Uint64()}
-	n := 1 << bits.Len(uint(store.Count()))
-	n = min(max(n, minKnown), maxKnown)
-	if before, ok := c.live.Attached().Load().(*knownLists); ok && len(before.words) >= n {
-		k.words = before.words
-		return k
+// nextMark is a number that no View of the environment had before, or 0.
+func nextMark(l *fsm.Live) uint32 {
+	at := l.Attached()
+	at.CompareAndSwap(nil, new(atomic.Uint32))
+	last := at.Load().(*atomic.Uint32)
+	for {
+		n := last.Load()
+		if n == maxMarks {
+			return 0
+		}
+		if last.CompareAndSwap(n, n+1) {
+			return n + 1
+		}
 	}
-	k.words = make([]atomic.Uint64, n)
-	c.live.Attached().Store(k)
-	return k
 }
 
 // list is the list that was kept, or nil.
 func (k known) list(v *fsm.View, server bool) []byte {
-	if k.word == nil {
-		return nil
-	}
-	w := k.word.Load()
-	if (w^k.hash)&^placeMask != 0 {
+	n := k.note.Value()
+	if k.mark == 0 || n&^placeMask != k.mark {
 		return nil
 	}
 	lists, ok := v.Prepared(listsSlot).Load().(*flagLists)
 	if !ok {
 		return nil
 	}
-	if have := lists.of(server)[w&placeMask].Load(); have != nil {
+	if have := lists.of(server)[n&placeMask].Load(); have != nil {
 		return have.json
 	}
 	return nil
@@ -90,7 +87,7 @@ func (k known) list(v *fsm.View, server bool) []byte {
 
 // keep remembers the place of the list.
 func (k known) keep(place int) {
-	if k.word != nil {
-		k.word.Store(k.hash&^placeMask | uint64(place))
+	if k.mark != 0 {
+		k.note.Keep(k.mark | uint32(place))
 	}
 }

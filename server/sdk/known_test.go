@@ -24,6 +24,7 @@ func TestKnownLists(t *testing.T) {
 		segment, _ := h.segment(fmt.Sprint("plan", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("plan ", i)))
 		plan = append(plan, segment)
 	}
+	h.segment("extra", "extra", "yes", f, str("extra"))
 	percent := "50"
 	h.Write(t, func(tx *fsm.Tx) error {
 		rule := fsm.SegmentRule{Type: "ALL", Conditions: []fsm.Condition{{Operator: "PERCENTAGE_SPLIT", Value: &percent}}}
@@ -33,9 +34,9 @@ func TestKnownLists(t *testing.T) {
 		return nil
 	})
 	random := rand.New(rand.NewPCG(3, 4))
-	plans := map[int]int{}
+	plans, extras := map[int]int{}, map[int]string{}
 	body := func(who int) string {
-		return fmt.Sprintf(`{"identifier":"user%d","traits":[{"trait_key":"plan","trait_value":"%d"}]}`, who, plans[who])
+		return fmt.Sprintf(`{"identifier":"user%d","traits":[{"trait_key":"plan","trait_value":"%d"}%s]}`, who, plans[who], extras[who])
 	}
 	for who := range 20 {
 		require.Equal(t, 200, h.post("identities/", body(who)).status)
@@ -71,6 +72,11 @@ func TestKnownLists(t *testing.T) {
 			})
 		case 5, 6, 7, 8:
 			plans[who] = random.IntN(len(plan))
+		case 9, 10:
+			extras[who] = `,{"trait_key":"extra","trait_value":"yes"}`
+		case 11: // the identities stay as they are, and have a trait less
+			h.sdk.write([]identity.Op{{Kind: identity.KindDeleteTraitKey, Environment: h.env.ID, Key: []byte("extra")}}, time.Minute)
+			clear(extras)
 		}
 		key := clientKey
 		if random.IntN(2) == 0 {
@@ -81,9 +87,10 @@ func TestKnownLists(t *testing.T) {
 			found, ok := h.sdk.Views.ByKey([]byte(key))
 			require.True(t, ok)
 			c := caller{live: found.Live, view: found.Live.View(), server: found.Server}
-			p, same := h.sdk.repeats(c, newScratch(), []byte(body(who)))
+			sc := newScratch()
+			_, same := h.sdk.repeats(c, sc, []byte(body(who)))
 			require.True(t, same)
-			if h.sdk.knownOf(c, []byte(body(who)), p.id).list(c.view, c.server) != nil {
+			if h.sdk.knownOf(c, &sc.record).list(c.view, c.server) != nil {
 				kept++
 			}
 			quick, usual := h.do("POST", "/api/v1/identities/", key, body(who)), h.do("POST", "/api/v1/identities/", key, " "+body(who))
@@ -92,23 +99,4 @@ func TestKnownLists(t *testing.T) {
 		}
 	}
 	require.Greater(t, kept, 2000)
-}
-
-func TestKnownListsGrowWithTheirIdentities(t *testing.T) {
-	h := newHouse(t)
-	h.feature(fsm.Feature{Name: "f"}, true, str("usual"))
-	words := func() int {
-		found, ok := h.sdk.Views.ByKey([]byte(clientKey))
-		require.True(t, ok)
-		c := caller{live: found.Live, view: found.Live.View()}
-		h.sdk.knownOf(c, nil, 1)
-		return len(c.view.Prepared(knownSlot).Load().(*knownLists).words)
-	}
-	require.Equal(t, minKnown, words())
-	for i := range minKnown {
-		require.Equal(t, 200, h.post("identities/", fmt.Sprintf(`{"identifier":"u%d"}`, i)).status)
-	}
-	require.Equal(t, minKnown, words())
-	h.set(func(e *fsm.Environment) { e.Description = new(string) })
-	require.Equal(t, 2*minKnown, words())
 }

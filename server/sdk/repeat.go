@@ -30,14 +30,14 @@ func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch) (p perso
 }
 
 // repeats compares a body with what is stored. When they are the same, the person
-// and the traits of sc are those of the identity.
+// and the record and the traits of sc are those of the identity.
 func (s *SDK) repeats(c caller, sc *scratch, body []byte) (p person, same bool) {
 	b := scanner{data: body}
 	if !b.word(`{"identifier":`) || !b.identifier(&sc.in) || len(sc.in.identifier) == 0 || !b.word(`,"traits":[`) {
 		return p, false
 	}
-	rec, ok := s.stored(c, sc)
-	if !ok {
+	rec, ok := &sc.record, false
+	if *rec, ok = s.stored(c, sc); !ok {
 		return p, false
 	}
 	p.identifier, p.id = text(sc.in.identifier), rec.ID()

@@ -6,6 +6,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/tally"
 )
 
@@ -14,7 +15,8 @@ import (
 type scratch struct {
 	request   *fasthttp.RequestCtx // whose
 	in        identifyRequest
-	keys      *storedKeys // of the View; set when an identity was found
+	record    identity.Record // of a repetition
+	keys      *storedKeys     // of the View; set when an identity was found
 	caughtUp  progress
 	known     known // set for a repetition
 	effective []effectiveTrait
@@ -64,7 +66,7 @@ func (s *SDK) scratch(request *fasthttp.RequestCtx) *scratch {
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.request, sc.keys, sc.caughtUp, sc.known = nil, nil, notTried, known{}
+	sc.request, sc.record, sc.keys, sc.caughtUp, sc.known = nil, identity.Record{}, nil, notTried, known{}
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -86,8 +85,7 @@ type Config struct {
 type SDK struct {
 	Config
 	node []byte
-	pool sync.Pool    // of *scratch
-	seed maphash.Seed // of known
+	pool sync.Pool // of *scratch
 
 	// Compiled input types of the bodies.
 	identifyBody  decoder[identifyInput]
@@ -128,7 +126,7 @@ func New(c Config) *SDK {
 	orDefault(&c.WriteBudget, 5*time.Second)
 	orDefault(&c.ReadBudget, 2*time.Second)
 	s := &SDK{
-		Config: c, node: []byte(c.Node), seed: maphash.MakeSeed(),
+		Config: c, node: []byte(c.Node),
 		identifyBody: newDecoder[identifyInput](), bulkBody: newDecoder[bulkInput](),
 		traitBody: newDecoder[traitInputBody](), deprecated: newDecoder[deprecatedTraitInput](),
 		evaluated: tally.NewCounter(true), kept: tally.NewCounter(true),

@@ -1,0 +1,24 @@
+package identity
+
+import "sync/atomic"
+
+// Note is what readers of this node keep with one version of an identity: 32 bits that
+// spare them finding something out again, zero at first. It is no part of the state: any
+// change of the identity, and whatever moves its record, may lose it.
+//
+// It stands in the upper half of the slot's word, above the offset of the record. No
+// offset is given twice in a segment's bytes, so an unchanged word means an unchanged record.
+type Note struct {
+	word *uint64
+	seen uint64
+}
+
+// Value is the note as it was when the record was looked up.
+func (n Note) Value() uint32 { return uint32(n.seen >> 32) }
+
+// Keep leaves a note, unless the identity has changed since or somebody else left one.
+func (n Note) Keep(value uint32) {
+	if n.word != nil {
+		atomic.CompareAndSwapUint64(n.word, n.seen, uint64(value)<<32|uint64(uint32(n.seen)))
+	}
+}
