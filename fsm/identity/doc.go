@@ -9,7 +9,7 @@
 // An environment's identities are numbered in creation order (a slot) and grouped into segments of 2,048 slots. A
 // segment is a table of offsets and an append-only arena of encoded records: bytes below the high-water mark never
 // change, so a reader that got an offset reads without synchronisation, and a snapshot shares the arena and makes the
-// writer clone only the table (8 KB) of a segment it touches. When an arena is full its live records are copied into a
+// writer clone only the table (16 KB: an offset and a note of the readers' own each) of a segment it touches. When an arena is full its live records are copied into a
 // new one with a sixteenth of slack, which is both growth and compaction. The indexes hold slot numbers, which no update
 // changes:
 //

@@ -75,7 +75,7 @@ func TestKnownLists(t *testing.T) {
 		case 9, 10:
 			extras[who] = `,{"trait_key":"extra","trait_value":"yes"}`
 		case 11: // the identities stay as they are, and have a trait less
-			h.sdk.write([]identity.Op{{Kind: identity.KindDeleteTraitKey, Environment: h.env.ID, Key: []byte("extra")}}, time.Minute)
+			h.sdk.write(nil, []identity.Op{{Kind: identity.KindDeleteTraitKey, Environment: h.env.ID, Key: []byte("extra")}}, time.Minute)
 			clear(extras)
 		}
 		key := clientKey
