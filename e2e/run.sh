@@ -13,7 +13,7 @@ if command -v flock >/dev/null; then flock -w 1500 9 || { echo "another run hold
 cp -f "${1:-bin/flagraft}" "$cache/flagraft" || exit 2
 shift || true
 parts=("$@")
-export CARGO_TARGET_DIR=$cache/cargo MAVEN_OPTS="${MAVEN_OPTS:--Xmx512m}" NPM_CONFIG_UPDATE_NOTIFIER=false PIP_DISABLE_PIP_VERSION_CHECK=1
+export FLAGRAFT_DOCS=$root/docs CARGO_TARGET_DIR=$cache/cargo MAVEN_OPTS="${MAVEN_OPTS:--Xmx512m}" NPM_CONFIG_UPDATE_NOTIFIER=false PIP_DISABLE_PIP_VERSION_CHECK=1
 
 table=() failed=0 node=0 cluster_pid=
 say() { printf '%s\n' "$*"; }

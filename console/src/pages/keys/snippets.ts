@@ -222,7 +222,7 @@ final flagsmith = FlagsmithClient(
 );
 
 await flagsmith.getFeatureFlags(user: Identity(identifier: 'user-1'));
-final on = await flagsmith.hasFeatureFlag('${s.feature}');
+final on = await flagsmith.isFeatureFlagEnabled('${s.feature}');
 final value = await flagsmith.getFeatureFlagValue('${s.feature}');`,
   },
   {

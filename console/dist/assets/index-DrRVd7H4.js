@@ -125,7 +125,7 @@ final flagsmith = FlagsmithClient(
 );
 
 await flagsmith.getFeatureFlags(user: Identity(identifier: 'user-1'));
-final on = await flagsmith.hasFeatureFlag('${e.feature}');
+final on = await flagsmith.isFeatureFlagEnabled('${e.feature}');
 final value = await flagsmith.getFeatureFlagValue('${e.feature}');`},{key:`curl`,title:`curl`,install:``,server:!0,code:e=>`curl -H 'X-Environment-Key: ${e.key}' \\
   '${e.url}flags/?feature=${e.feature}'
 
