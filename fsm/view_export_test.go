@@ -1,9 +1,26 @@
 package fsm
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // CompileView is compileView for external tests.
 var CompileView = compileView
+
+// CompilePace is compilePace for external tests.
+type CompilePace = compilePace
+
+// After is after.
+func (p *compilePace) After(start time.Time, took time.Duration) time.Duration {
+	return p.after(start, took)
+}
+
+// The bounds of compilePace.
+const (
+	CompileShare = compileShare
+	CompileBurst = compileBurst
+)
 
 // RunDue makes one round of a Scheduler.
 func RunDue(ctx context.Context, s *Scheduler) error { return s.due(ctx) }

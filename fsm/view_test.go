@@ -283,3 +283,21 @@ func BenchmarkCompileView(b *testing.B) {
 		}
 	})
 }
+
+func TestCompilingKeepsToItsShare(t *testing.T) {
+	var p fsm.CompilePace
+	now := time.Unix(0, 0)
+	// A change each second, in a large environment: no pause.
+	for range 100 {
+		require.LessOrEqual(t, p.After(now, 100*time.Millisecond), time.Duration(0))
+		now = now.Add(time.Second)
+	}
+	// Changes that never end: a quarter of the time, after the burst.
+	worked, start := time.Duration(0), now
+	for range 1000 {
+		pause := p.After(now, 5*time.Millisecond)
+		worked += 5 * time.Millisecond
+		now = now.Add(5*time.Millisecond + max(0, pause))
+	}
+	require.Equal(t, now.Sub(start), fsm.CompileShare*worked-fsm.CompileBurst)
+}

@@ -186,8 +186,7 @@ func (v *Views) Stop() { v.Each(func(l *Live) { l.loop.Stop() }) }
 // Live is one environment: its actor and the View it last published.
 //
 // The actor compiles the newest state whenever the environment was touched since
-// its last View; while changes keep coming it pauses three times as long as its last
-// compile took, so that compiling never takes more than a quarter of a core. Full-policy:
+// its last View. Changes that keep coming get a quarter of a core: see [compilePace]. Full-policy:
 // coalesce, newest state wins; touching never blocks.
 type Live struct {
 	id       uint64
@@ -239,8 +238,24 @@ func (l *Live) wait(ctx context.Context, index uint64) error {
 	return l.reached.Wait(ctx, min(index, l.touched.Load()))
 }
 
-// compileRest is how often the time of a compile the pause after it is.
-const compileRest = 3
+// compileShare: while changes keep coming, compiling takes one of so many parts of a core.
+const compileShare = 4
+
+// compileBurst is how far compiling may be ahead of its share, so that a change now and then
+// waits for no pause, in a large environment neither: a quarter of a second of compiling.
+const compileBurst = time.Second
+
+// compilePace says how long an environment's actor pauses.
+type compilePace struct{ paid time.Time } // until when the share is used up
+
+// after returns the pause after a compile.
+func (p *compilePace) after(start time.Time, took time.Duration) time.Duration {
+	if p.paid.Before(start) {
+		p.paid = start
+	}
+	p.paid = p.paid.Add(compileShare * took)
+	return p.paid.Sub(start.Add(took)) - compileBurst
+}
 
 // refreshEvery is how often an untouched environment's View moves to the newest
 // state.
@@ -249,6 +264,7 @@ const refreshEvery = time.Minute
 func (l *Live) run(ctx context.Context) {
 	tick := time.NewTicker(refreshEvery)
 	defer tick.Stop()
+	var pace compilePace
 	for {
 		select {
 		case <-ctx.Done():
@@ -262,7 +278,7 @@ func (l *Live) run(ctx context.Context) {
 		start := time.Now()
 		l.compile()
 		select {
-		case <-time.After(compileRest * time.Since(start)):
+		case <-time.After(pace.after(start, time.Since(start))):
 		case <-ctx.Done():
 		}
 	}
