@@ -143,11 +143,9 @@ func (ev *Evaluation) Matches(i int) bool {
 	return ev.matched[i>>6]&(1<<(i&63)) != 0
 }
 
-// Matched is the set of matching segments, bit i for segment i; false when there
-// are more than 64 segments.
-func (ev *Evaluation) Matched() (set uint64, ok bool) {
-	return ev.first, len(ev.matched) <= 1
-}
+// Matched is the set of matching segments, bit i%64 of word i/64 for segment i. It is
+// valid until the next evaluation and must not be modified.
+func (ev *Evaluation) Matched() []uint64 { return ev.matched }
 
 // AppendMatches appends the indexes of the matching segments in order.
 func (ev *Evaluation) AppendMatches(dst []int) []int {

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"bytes"
+	"slices"
 	"sync/atomic"
 
 	"github.com/flagraft/flagraft/eval"
@@ -19,11 +20,11 @@ type flagLists struct {
 }
 
 // maxLists bounds the bytes of one View's lists.
-const maxLists = 512 << 10
+const maxLists = 8 << 20
 
 // flagList is the JSON list for one combination of matching segments.
 type flagList struct {
-	matched uint64
+	matched []uint64
 	json    []byte
 }
 
@@ -31,16 +32,13 @@ type flagList struct {
 type listSlot struct {
 	lists   *flagLists
 	place   *atomic.Pointer[flagList]
-	matched uint64
+	matched []uint64 // of the evaluation
 }
 
 // slotOf returns the list for the segments that matched, and lets seen remember it,
 // or the free place for it.
 func slotOf(v *fsm.View, ev *eval.Evaluation, server bool, seen known) (listSlot, []byte) {
-	matched, ok := ev.Matched()
-	if !ok {
-		return listSlot{}, nil
-	}
+	matched := ev.Matched()
 	at := v.Prepared(listsSlot)
 	lists, ok := at.Load().(*flagLists)
 	if !ok {
@@ -48,12 +46,17 @@ func slotOf(v *fsm.View, ev *eval.Evaluation, server bool, seen known) (listSlot
 		lists = at.Load().(*flagLists)
 	}
 	const golden = 0x9e3779b97f4a7c15
-	n := int(matched * golden >> 58)
+	var h uint64
+	for _, word := range matched {
+		h = (h ^ word) * golden
+		h ^= h >> 32
+	}
+	n := int(h * golden >> 58)
 	place := &lists.of(server)[n]
 	switch have := place.Load(); {
 	case have == nil:
 		return listSlot{lists, place, matched}, nil
-	case have.matched == matched:
+	case slices.Equal(have.matched, matched):
 		seen.keep(n)
 		return listSlot{}, have.json
 	}
@@ -73,7 +76,7 @@ func (s listSlot) keep(json []byte) {
 	if s.lists == nil || s.lists.used.Load() > maxLists {
 		return
 	}
-	if s.place.CompareAndSwap(nil, &flagList{s.matched, bytes.Clone(json)}) {
+	if s.place.CompareAndSwap(nil, &flagList{slices.Clone(s.matched), bytes.Clone(json)}) {
 		s.lists.used.Add(int64(len(json)))
 	}
 }

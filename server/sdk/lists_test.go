@@ -72,14 +72,41 @@ func TestKeptLists(t *testing.T) {
 func TestKeptListsAreBounded(t *testing.T) {
 	lists := &flagLists{}
 	lists.used.Store(maxLists + 1)
-	slot := listSlot{lists, &lists.places[0][0], 1}
+	slot := listSlot{lists, &lists.places[0][0], []uint64{1}}
 	slot.keep([]byte("[]"))
 	require.Nil(t, slot.place.Load())
 	lists.used.Store(0)
 	slot.keep([]byte("[]"))
-	slot.matched = 2
+	slot.matched = []uint64{2}
 	slot.keep([]byte("[1]"))
 	require.Equal(t, "[]", string(slot.place.Load().json), "a place is filled once")
 	require.EqualValues(t, 2, lists.used.Load())
 	listSlot{}.keep([]byte("[]"))
+}
+
+// More segments than a word has bits.
+func TestKeptListsOfManySegments(t *testing.T) {
+	const many = 130
+	h := newHouse(t)
+	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
+	for i := range many {
+		h.segment(fmt.Sprint("s", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("value ", i)))
+	}
+	ask := func(plan int) string {
+		return h.post("identities/", fmt.Sprintf(`{"identifier":"u","transient":true,"traits":[{"trait_key":"plan","trait_value":"%d"}]}`, plan)).body
+	}
+	for range 3 {
+		for i := range many {
+			require.Contains(t, ask(i), fmt.Sprintf(`"feature_state_value":"value %d"`, i))
+		}
+		require.Contains(t, ask(many), `"feature_state_value":"default"`)
+	}
+	found, _ := h.sdk.Views.ByKey([]byte(clientKey))
+	kept := 0
+	for i := range found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0] {
+		if found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0][i].Load() != nil {
+			kept++
+		}
+	}
+	require.Greater(t, kept, 32) // of 64 places, for 131 combinations
 }
