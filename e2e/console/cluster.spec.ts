@@ -1,20 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { expect, test, type Page } from '@playwright/test'
-import { run, start, type Node } from './nodes'
-import { API, calm, clean, receipt, signIn } from './world'
+import { api, nodes, startDemo } from './demo'
+import { run, type Node } from './nodes'
+import { calm, clean, receipt, signIn } from './world'
 
-test.describe.configure({ mode: 'serial' })
+startDemo()
 
-let nodes: Node[]
 let more: Node | undefined
-let api: API
 
-test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-})
-
-test.afterAll(() => Promise.all([...(nodes ?? []), ...(more ? [more] : [])].map(n => n.kill())))
+test.afterAll(() => more?.kill())
 
 const open = async (page: Page) => {
   await signIn(page, nodes[0]!.origin)

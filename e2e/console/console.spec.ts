@@ -1,23 +1,9 @@
-import { AxeBuilder } from '@axe-core/playwright'
-import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, fits, flag, password, signIn, totp } from './world'
+import { expect, test } from '@playwright/test'
+import { api, key, nodes, startDemo } from './demo'
+import { start } from './nodes'
+import { API, calm, clean, fits, flag, password, receipt, signIn, totp } from './world'
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
-
-test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments())[0]!.api_key
-})
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
-
-const receipt = (page: Page, label: string) => page.getByRole('region', { name: 'What became of changes' }).locator('.receipt', { hasText: label })
+startDemo()
 
 test('a switched flag is live on all nodes, and an SDK sees it', async ({ page }) => {
   await signIn(page, nodes[1]!.origin)
@@ -220,11 +206,6 @@ for (const scheme of ['light', 'dark'] as const) {
       await page.getByRole('link', { name: 'button_colour' }).click()
     }
   })
-}
-
-async function clean(page: Page) {
-  const { violations } = await new AxeBuilder({ page }).analyze()
-  expect(violations.map(v => `${v.id}: ${v.nodes.map(n => `${n.target.join(' ')} ${n.failureSummary}`).slice(0, 3).join(' | ')}`)).toEqual([])
 }
 
 test('links to the server leave the page', async ({ page }) => {

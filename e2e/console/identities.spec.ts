@@ -1,31 +1,12 @@
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, clean, fits, password, receipt, signIn } from './world'
+import { api, identify, key, nodes, startDemo } from './demo'
+import { API, calm, clean, fits, logIn, password, receipt, signIn } from './world'
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
+startDemo()
 
 test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments()).find(e => e.name === 'Development')!.api_key
   for (let i = 0; i < 120; i++) await identify(`user${i}@example.com`, { plan: i % 2 ? 'premium' : 'free', age: 10 + i })
 })
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
-
-type Flag = { feature: { name: string }; enabled: boolean; feature_state_value: unknown }
-
-/** identify is what an SDK does: it names somebody with traits, and gets the flags. */
-async function identify(identifier: string, traits: Record<string, unknown> = {}): Promise<Record<string, Flag>> {
-  const body = JSON.stringify({ identifier, traits: Object.entries(traits).map(([trait_key, trait_value]) => ({ trait_key, trait_value })) })
-  const answer = await fetch(`${nodes[1]!.origin}/api/v1/identities/`, { method: 'POST', headers: { 'X-Environment-Key': key, 'Content-Type': 'application/json' }, body })
-  const { flags } = (await answer.json()) as { flags: Flag[] }
-  return Object.fromEntries(flags.map(f => [f.feature.name, f]))
-}
 
 const list = async (page: Page) => {
   await signIn(page, nodes[0]!.origin)
@@ -158,9 +139,7 @@ test('without the permissions nothing is shown or changed, and the page says so'
   const path = `/api/v1/environments/${key}/user-permissions/`
   const given = await api.send('POST', path, { user, permissions: ['VIEW_ENVIRONMENT'] })
   await page.goto(`${nodes[0]!.origin}/projects/1/environments/${key}/identities`)
-  await page.getByLabel('E-mail address').fill(account.email)
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await logIn(page, account)
   await expect(page.getByRole('heading', { name: /do not have permission/ })).toBeVisible()
   await api.send('PUT', `${path}${given.id}/`, { user, permissions: ['VIEW_ENVIRONMENT', 'VIEW_IDENTITIES'] })
   await page.reload()

@@ -4,34 +4,28 @@ import { join } from 'node:path'
 import { chromium, expect, test, type BrowserContext } from '@playwright/test'
 import lighthouse, { type Flags } from 'lighthouse'
 import desktop from 'lighthouse/core/config/desktop-config.js'
-import { freePorts, start, type Node } from './nodes'
-import { API, signIn } from './world'
+import { key, nodes, startDemo } from './demo'
+import { freePorts } from './nodes'
+import { signIn } from './world'
 
 // What Lighthouse says of a real node's pages. Every audit of accessibility and best practices counts; performance is only told, as it depends on
 // the machine.
 
-test.describe.configure({ mode: 'serial' })
+startDemo()
 
 const demanded = 95 // of 100
 
-let nodes: Node[]
-let key: string
 let port: number
 let browser: BrowserContext
 
 test.beforeAll(async ({ launchOptions }) => {
-  nodes = await start(3, '--demo')
-  key = (await (await API.signIn(nodes[0]!.origin)).environments()).find(e => e.name === 'Development')!.api_key
   port = (await freePorts(1))[0]!
   // A profile of its own: Lighthouse opens tabs itself, and they are signed in only where all tabs share one.
   const profile = mkdtempSync(join(process.env.E2E_WORK ?? tmpdir(), 'console-'))
   browser = await chromium.launchPersistentContext(profile, { ...launchOptions, args: [...launchOptions.args!, `--remote-debugging-port=${port}`] })
 })
 
-test.afterAll(async () => {
-  await browser?.close()
-  await Promise.all((nodes ?? []).map(n => n.kill()))
-})
+test.afterAll(() => browser?.close())
 
 /** judge demands the scores of a page, and that it really was this one: it read this address of the API. */
 async function judge(path: string, reads: string, screen: 'desktop' | 'phone' = 'desktop') {

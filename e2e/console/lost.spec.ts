@@ -1,19 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, signIn, watch } from './world'
+import { api, key, nodes, startDemo } from './demo'
+import { calm, signIn, watch } from './world'
 
-let nodes: Node[]
-let api: API
-let key: string
-
-test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments()).find(e => e.name === 'Development')!.api_key
-})
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
+startDemo()
 
 const prefixes: Record<string, string> = {
   environment: '/projects/:project/environments/:environment',

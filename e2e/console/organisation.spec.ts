@@ -1,23 +1,17 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
+import { api, key, nodes, startDemo } from './demo'
 import { API, calm, clean, flag, receipt, signIn, totp } from './world'
-
-test.describe.configure({ mode: 'serial' })
 
 const lena = { email: 'lena@example.com', password: 'Sesame-open-2!', first_name: 'Lena', last_name: 'Keller' }
 
-let nodes: Node[]
-let api: API
-let key: string
+startDemo('--allow-private-webhooks', '--usage-per-minute', '0')
+
 let receiver: Server
 let heard: { event_type: string }[]
 
 test.beforeAll(async () => {
-  nodes = await start(3, '--demo', '--allow-private-webhooks', '--usage-per-minute', '0')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments())[0]!.api_key
   heard = []
   receiver = createServer((request, answer) => {
     let body = ''
@@ -30,10 +24,7 @@ test.beforeAll(async () => {
   await new Promise<void>(done => receiver.listen(0, '127.0.0.1', done))
 })
 
-test.afterAll(async () => {
-  receiver?.close()
-  await Promise.all((nodes ?? []).map(n => n.kill()))
-})
+test.afterAll(() => receiver?.close())
 
 const hook = () => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
 

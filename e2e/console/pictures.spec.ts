@@ -1,6 +1,6 @@
 import { expect, test, type Page } from '@playwright/test'
 import { start, type Node } from './nodes'
-import { API, calm, email, password, watch } from './world'
+import { API, calm, email, logIn, password, watch } from './world'
 
 // The pictures of docs/images: a shop that somebody could have, on three nodes. They are made on demand (make pictures); every other job looks
 // at the same pages without keeping them.
@@ -78,9 +78,7 @@ const looks = {
 async function signIn(page: Page) {
   watch(page)
   await page.goto(nodes[0]!.origin)
-  await page.getByLabel('E-mail address').fill(email)
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await logIn(page)
   await expect(page.getByRole('link', { name: 'Web shop', exact: true })).toBeVisible()
 }
 

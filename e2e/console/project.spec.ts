@@ -1,20 +1,8 @@
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, clean, flag, receipt, signIn } from './world'
+import { api, key, nodes, startDemo } from './demo'
+import { calm, clean, flag, receipt, signIn } from './world'
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
-
-test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments())[0]!.api_key
-})
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
+startDemo()
 
 const open = async (page: Page, link: string) => {
   await signIn(page, nodes[1]!.origin)

@@ -1,28 +1,12 @@
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, clean, fits, flag, receipt, signIn } from './world'
+import { api, identify, key, nodes, startDemo } from './demo'
+import { calm, clean, fits, flag, receipt, signIn } from './world'
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
+startDemo()
 
 test.beforeAll(async () => {
-  nodes = await start(3, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments()).find(e => e.name === 'Development')!.api_key
   for (let i = 0; i < 30; i++) await identify(`user${i}`, { plan: ['premium', 'pro', 'free'][i % 3], age: 10 + i })
 })
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
-
-/** identify is what an SDK does: it names somebody with traits, and gets the flags. */
-async function identify(identifier: string, traits: Record<string, unknown>): Promise<{ flags: { feature: { name: string }; feature_state_value: unknown }[] }> {
-  const body = JSON.stringify({ identifier, traits: Object.entries(traits).map(([trait_key, trait_value]) => ({ trait_key, trait_value })) })
-  const answer = await fetch(`${nodes[1]!.origin}/api/v1/identities/`, { method: 'POST', headers: { 'X-Environment-Key': key, 'Content-Type': 'application/json' }, body })
-  return answer.json() as any
-}
 
 async function open(page: Page, name: string) {
   await signIn(page, nodes[0]!.origin)
@@ -67,7 +51,7 @@ test('rules are built, refused at the field, saved, and decide', async ({ page }
   await api.send('POST', `/api/v1/environments/${key}/features/2/create-segment-override/`, {
     enabled: true, feature_state_value: { string_value: 'for buyers', type: 'unicode' }, feature_segment: { segment: id, priority: 0 },
   })
-  const text = async (name: string, traits: Record<string, unknown>) => (await identify(name, traits)).flags.find(f => f.feature.name === 'banner_text')!.feature_state_value
+  const text = async (name: string, traits: Record<string, unknown>) => (await identify(name, traits)).banner_text!.feature_state_value
   await expect.poll(() => text('ann', { plan: 'pro', age: 30 })).toBe('for buyers')
   expect(await text('bob', { plan: 'free', age: 30 })).not.toBe('for buyers')
   await expect(page.getByRole('region', { name: 'Features that it overrides' })).toContainText('banner_text in Development')

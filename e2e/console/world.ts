@@ -36,13 +36,18 @@ export async function flag(origin: string, key: string, name: string): Promise<{
   return (await fetch(`${origin}/api/v1/flags/?feature=${name}`, { headers: { 'X-Environment-Key': key } })).json() as any
 }
 
+/** logIn fills in the sign-in page. */
+export async function logIn(page: Page, account = { email, password }) {
+  await page.getByLabel('E-mail address').fill(account.email)
+  await page.getByLabel('Password').fill(account.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+}
+
 /** signIn goes to the features of the demo project. Whatever the page complains about fails the test. */
 export async function signIn(page: Page, origin: string) {
   watch(page)
   await page.goto(origin)
-  await page.getByLabel('E-mail address').fill(email)
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await logIn(page)
   await page.getByRole('link', { name: 'Demo', exact: true }).click()
   await expect(page.getByRole('switch', { name: 'banner_text' })).toBeVisible()
 }
