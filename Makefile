@@ -12,10 +12,10 @@ FUZZ    ?= 10s
 BENCH   ?=
 FAULTS  ?=
 
-.PHONY: help build run cluster test check fmt vet lint generated race console console-check pictures bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
+.PHONY: help build run cluster test check fmt vet lint generated race console console-check console-measure pictures bench bench-compare bench-report dist deploy-check e2e faults fuzz clean
 
 help: ## list the targets
-	@while read -r line; do [[ $$line =~ ^([a-z0-9-]+):.*'## '(.*) ]] && printf '  make %-13s %s\n' "$${BASH_REMATCH[@]:1}"; done <$(firstword $(MAKEFILE_LIST)); true
+	@while read -r line; do [[ $$line =~ ^([a-z0-9-]+):.*'## '(.*) ]] && printf '  make %-15s %s\n' "$${BASH_REMATCH[@]:1}"; done <$(firstword $(MAKEFILE_LIST)); true
 
 build: ## build bin/flagraft
 	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/flagraft
@@ -67,6 +67,9 @@ console-check: console/node_modules/.installed ## console/dist is what its sourc
 
 pictures: build ## docs/images, from the console on three nodes (needs npm and Chromium)
 	PICTURES=$(CURDIR)/docs/images e2e/run.sh $(BIN) console
+
+console-measure: build ## how long the console takes with 1,000 flags (needs npm and Chromium)
+	MEASURE=1 e2e/run.sh $(BIN) console
 
 bench: build ## every goal of speed and size, beside a bare handler (25 minutes): BENCH=-quick, BENCH="-only 10m"
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)

@@ -16,7 +16,8 @@ console_run() {
     fi
     say "$stamp" >"$to/.installed"
   fi
-  (cd "$to" && FLAGRAFT_BINARY=$cache/flagraft CONSOLE_ROUTES=$root/console/src/routes.ts CHROMIUM=$browser bounded 900 npx playwright test ${PICTURES:+pictures}) >"$log" 2>&1 || status=$?
+  (cd "$to" && FLAGRAFT_BINARY=$cache/flagraft CONSOLE_ROUTES=$root/console/src/routes.ts CHROMIUM=$browser bounded 900 npx playwright test ${PICTURES:+pictures} ${MEASURE:+measure}) >"$log" 2>&1 || status=$?
+  grep -a '^measured: ' "$log"
   passed=$(grep -aoE '[0-9]+ passed' "$log" | tail -1)
   if ((status == 0)) && [[ -n $passed ]]; then
     record console passed $((SECONDS - began)) "$passed"
