@@ -1,6 +1,6 @@
-import { useState } from 'preact/hooks'
 import { Field } from '../parts/Field'
-import { useForm } from '../parts/useForm'
+import { FormError } from '../parts/Form'
+import { useDraft } from '../parts/useForm'
 import { register, type Registration } from '../state/session'
 
 interface Props {
@@ -12,28 +12,19 @@ interface Props {
 
 /** AccountForm makes an account and signs it in. */
 export function AccountForm({ button, more, done }: Props) {
-  const [account, setAccount] = useState({ first_name: '', last_name: '', email: '', password: '' })
-  const form = useForm(async () => {
+  const { form, field } = useDraft({ first_name: '', last_name: '', email: '', password: '' }, async account => {
     await register({ ...account, ...more })
     done?.()
-  })
-  const field = (name: keyof typeof account) => ({
-    value: account[name],
-    change: (value: string) => setAccount({ ...account, [name]: value }),
-    error: form.fields[name],
-    required: true,
   })
   return (
     <form class="form" onSubmit={form.onSubmit}>
       <div class="form-row">
-        <Field label="First name" autocomplete="given-name" autofocus {...field('first_name')} />
-        <Field label="Last name" autocomplete="family-name" {...field('last_name')} />
+        <Field label="First name" autocomplete="given-name" autofocus required {...field('first_name')} />
+        <Field label="Last name" autocomplete="family-name" required {...field('last_name')} />
       </div>
-      <Field label="E-mail address" type="email" autocomplete="username" {...field('email')} />
-      <Field label="Password" type="password" autocomplete="new-password" {...field('password')} />
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
+      <Field label="E-mail address" type="email" autocomplete="username" required {...field('email')} />
+      <Field label="Password" type="password" autocomplete="new-password" required {...field('password')} />
+      <FormError text={form.message} />
       <button class="button primary wide" disabled={form.busy}>
         {form.busy ? 'One moment…' : button}
       </button>

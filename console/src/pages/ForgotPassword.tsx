@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { request } from '../api/request'
 import { Door } from '../parts/Door'
 import { Field } from '../parts/Field'
+import { FormError } from '../parts/Form'
 import { useForm } from '../parts/useForm'
 
 /** ForgotPassword asks for a mail with a link to a new password. */
@@ -25,9 +26,7 @@ export function ForgotPassword() {
     <Door title="Forgotten your password?" text="We send you a link to a new one.">
       <form class="form" onSubmit={form.onSubmit}>
         <Field label="E-mail address" type="email" autocomplete="username" required autofocus value={email} change={setEmail} error={form.fields.email} />
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
+        <FormError text={form.message} />
         <button class="button primary wide" disabled={form.busy}>
           Send the link
         </button>

@@ -4,6 +4,7 @@ import { request } from '../api/request'
 import type { Organisation } from '../api/types'
 import { changed } from '../api/query'
 import { Door } from '../parts/Door'
+import { FormError } from '../parts/Form'
 import { useForm } from '../parts/useForm'
 import { go } from '../state/place'
 import { me } from '../state/session'
@@ -25,9 +26,7 @@ export function Invitation({ hash }: { hash: string }) {
     return (
       <Door title="You are invited" text={`Join the organisation as ${me.value.email}.`}>
         <form class="form" onSubmit={form.onSubmit}>
-          <p class="form-error" role="alert">
-            {form.message || Object.values(form.fields)[0]}
-          </p>
+          <FormError text={form.message || Object.values(form.fields)[0]} />
           <button class="button primary wide" disabled={form.busy}>
             Join
           </button>

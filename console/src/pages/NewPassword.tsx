@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { request } from '../api/request'
 import { Door } from '../parts/Door'
 import { Field } from '../parts/Field'
+import { FormError } from '../parts/Form'
 import { useForm } from '../parts/useForm'
 import { leave } from '../state/session'
 
@@ -22,9 +23,7 @@ export function NewPassword({ uid, token }: { uid: string; token: string }) {
       <form class="form" onSubmit={form.onSubmit}>
         <Field label="New password" type="password" autocomplete="new-password" required autofocus value={password} change={setPassword} error={form.fields.new_password} />
         <Field label="The same again" type="password" autocomplete="new-password" required value={again} change={setAgain} error={form.fields.re_new_password} />
-        <p class="form-error" role="alert">
-          {other}
-        </p>
+        <FormError text={other} />
         <button class="button primary wide" disabled={form.busy}>
           Set the password
         </button>

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import type { Environment, Organisation, Project } from '../api/types'
 import { write } from '../api/write'
 import { environmentLink } from '../links'
-import { Dialog } from '../parts/Dialog'
 import { Field } from '../parts/Field'
+import { FormDialog } from '../parts/FormDialog'
 import { useForm } from '../parts/useForm'
 import { go } from '../state/place'
 
@@ -41,23 +41,10 @@ export function NewProject({ organisation, close }: Props) {
     route(environmentLink(project.id, first[0]!.api_key, 'features'))
   })
   return (
-    <Dialog title="New project" close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        {!made && <Field label="Organisation" required autofocus autocomplete="organization" value={owner} change={setOwner} error={form.fields.name} hint="Who it belongs to: your company or team." />}
-        <Field label="Project" required autofocus={!!made} autocomplete="off" value={name} change={setName} error={made ? form.fields.name : undefined}
-          hint={`One program or product. It begins with the environments ${environments.join(' and ')}.`} />
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
-        <div class="actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button class="button primary" disabled={form.busy}>
-            Make the project
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New project" close={close} form={form} button="Make the project">
+      {!made && <Field label="Organisation" required autofocus autocomplete="organization" value={owner} change={setOwner} error={form.fields.name} hint="Who it belongs to: your company or team." />}
+      <Field label="Project" required autofocus={!!made} autocomplete="off" value={name} change={setName} error={made ? form.fields.name : undefined}
+        hint={`One program or product. It begins with the environments ${environments.join(' and ')}.`} />
+    </FormDialog>
   )
 }

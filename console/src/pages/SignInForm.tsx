@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { Field } from '../parts/Field'
+import { FormError } from '../parts/Form'
 import { useForm } from '../parts/useForm'
 import { secondStep, signIn, type SecondStep } from '../state/session'
 
@@ -26,9 +27,7 @@ function Password({ stay, setStay, next }: { stay: boolean; setStay: (stay: bool
         <input type="checkbox" checked={stay} onChange={e => setStay(e.currentTarget.checked)} />
         Stay signed in on this browser
       </label>
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
+      <FormError text={form.message} />
       <button class="button primary wide" disabled={form.busy}>
         {form.busy ? 'Signing in…' : 'Sign in'}
       </button>
@@ -43,9 +42,7 @@ function Code({ step, stay, back }: { step: SecondStep; stay: boolean; back: () 
     <form class="form" onSubmit={form.onSubmit}>
       <Field label="Code" autocomplete="one-time-code" required autofocus value={code} change={setCode} error={form.fields.code}
         hint="From your authenticator app, or a backup code." />
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
+      <FormError text={form.message} />
       <button class="button primary wide" disabled={form.busy}>
         {form.busy ? 'Checking…' : 'Continue'}
       </button>

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { messageOf } from '../api/error'
 import { Dialog } from './Dialog'
+import { FormError } from './Form'
 
 interface Props {
   title: string
@@ -40,9 +41,7 @@ export function Confirm({ title, button, children, run, close, word }: Props) {
             <input class="input mono" autocomplete="off" value={typed} onInput={e => setTyped(e.currentTarget.value)} />
           </label>
         )}
-        <p class="form-error" role="alert">
-          {error}
-        </p>
+        <FormError text={error} />
         <div class="actions">
           <button type="button" class="button" onClick={close}>
             Cancel

@@ -1,8 +1,17 @@
 import { useState } from 'preact/hooks'
 import { APIError, messageOf } from '../api/error'
 
+/** Submission is a form's: whether one is under way, and what the server said of the last one. */
+export interface Submission {
+  busy: boolean
+  message: string
+  /** What it said of each field; message is empty then. */
+  fields: Record<string, string>
+  onSubmit: (e: Event) => Promise<void>
+}
+
 /** useForm runs a form's submission: it knows whether one is under way and what the server said of each field. */
-export function useForm(submit: () => Promise<unknown>) {
+export function useForm(submit: () => Promise<unknown>): Submission {
   const [busy, setBusy] = useState(false)
   const [message, setMessage] = useState('')
   const [fields, setFields] = useState<Record<string, string>>({})
@@ -22,4 +31,12 @@ export function useForm(submit: () => Promise<unknown>) {
     }
   }
   return { busy, message, fields, onSubmit }
+}
+
+/** useDraft is useForm for a form of texts: it keeps what was typed, and field() is what the Field of that name needs. */
+export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>) {
+  const [draft, setDraft] = useState(first)
+  const form = useForm(() => submit(draft))
+  const field = (name: keyof T & string) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name] })
+  return { draft, setDraft, form, field }
 }

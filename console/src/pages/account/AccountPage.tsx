@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks'
 import '../../styles/account.css'
 import { request } from '../../api/request'
 import type { User } from '../../api/types'
 import { write } from '../../api/write'
 import { Field } from '../../parts/Field'
+import { Form } from '../../parts/Form'
 import { Sheet } from '../../parts/Sheet'
-import { useForm } from '../../parts/useForm'
+import { useDraft } from '../../parts/useForm'
 import { me, signOut } from '../../state/session'
 import { Password } from './Password'
 import { SecondFactor } from './SecondFactor'
@@ -43,26 +43,16 @@ export function AccountPage() {
 
 function Name() {
   const user = me.value!
-  const [draft, setDraft] = useState({ first_name: user.first_name, last_name: user.last_name })
-  const form = useForm(async () => {
+  const { form, field } = useDraft({ first_name: user.first_name, last_name: user.last_name }, async draft => {
     await write('PATCH', '/api/v1/auth/users/me/', draft, { label: 'Name saved', models: ['FFAdminUser'], quiet: true })
     me.value = (await request<User>('GET', '/api/v1/auth/users/me/')).data
   })
-  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], required: true })
   return (
-    <form class="form" onSubmit={form.onSubmit}>
+    <Form form={form} button="Save">
       <div class="form-row">
-        <Field label="First name" autocomplete="given-name" {...field('first_name')} />
-        <Field label="Last name" autocomplete="family-name" {...field('last_name')} />
+        <Field label="First name" autocomplete="given-name" required {...field('first_name')} />
+        <Field label="Last name" autocomplete="family-name" required {...field('last_name')} />
       </div>
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
-      <div>
-        <button class="button" disabled={form.busy}>
-          Save
-        </button>
-      </div>
-    </form>
+    </Form>
   )
 }

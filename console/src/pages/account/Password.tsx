@@ -1,39 +1,24 @@
-import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
 import { Field } from '../../parts/Field'
-import { useForm } from '../../parts/useForm'
+import { Form } from '../../parts/Form'
+import { useDraft } from '../../parts/useForm'
 
 const empty = { current_password: '', new_password: '', re_new_password: '' }
 
 /** Password sets a new one. */
 export function Password() {
-  const [draft, setDraft] = useState(empty)
-  const form = useForm(async () => {
+  const { form, field, setDraft } = useDraft(empty, async draft => {
     await write('POST', '/api/v1/auth/users/set_password/', draft, { label: 'Password changed', models: [], quiet: true })
     setDraft(empty)
   })
-  const field = (name: keyof typeof draft) => ({
-    type: 'password' as const,
-    required: true,
-    value: draft[name],
-    change: (value: string) => setDraft({ ...draft, [name]: value }),
-    error: form.fields[name],
-  })
+  const common = { type: 'password', required: true } as const
   return (
-    <form class="form" onSubmit={form.onSubmit}>
-      <Field label="Present password" autocomplete="current-password" {...field('current_password')} />
+    <Form form={form} button="Change the password">
+      <Field label="Present password" autocomplete="current-password" {...common} {...field('current_password')} />
       <div class="form-row">
-        <Field label="New password" autocomplete="new-password" {...field('new_password')} />
-        <Field label="Once more" autocomplete="new-password" {...field('re_new_password')} />
+        <Field label="New password" autocomplete="new-password" {...common} {...field('new_password')} />
+        <Field label="Once more" autocomplete="new-password" {...common} {...field('re_new_password')} />
       </div>
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
-      <div>
-        <button class="button" disabled={form.busy}>
-          Change the password
-        </button>
-      </div>
-    </form>
+    </Form>
   )
 }

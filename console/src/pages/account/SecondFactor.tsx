@@ -6,6 +6,7 @@ import { write } from '../../api/write'
 import { Confirm } from '../../parts/Confirm'
 import { CopyButton } from '../../parts/CopyButton'
 import { Field } from '../../parts/Field'
+import { FormError } from '../../parts/Form'
 import { QRCode } from '../../parts/QRCode'
 import { Secret } from '../../parts/Secret'
 import { Sheet } from '../../parts/Sheet'
@@ -101,9 +102,7 @@ function Enrol({ enrolment, done }: { enrolment: Enrolment; done: (backupCodes: 
         <p>Scan this with an authenticator app, or give it the secret:</p>
         <Secret text={enrolment.secret} label="Copy the secret" />
         <Field label="Code that the app shows" autocomplete="one-time-code" required value={code} change={setCode} error={form.fields.code} />
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
+        <FormError text={form.message} />
         <div>
           <button class="button primary" disabled={form.busy}>
             Switch it on

@@ -3,12 +3,13 @@ import { messageOf } from '../../api/error'
 import { useQuery } from '../../api/query'
 import { download } from '../../api/request'
 import { write } from '../../api/write'
+import { Ago } from '../../parts/Ago'
 import { bytes } from '../../parts/amount'
 import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Sheet } from '../../parts/Sheet'
 import { Switch } from '../../parts/Switch'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
 import { failed } from '../../state/receipts'
 import { NewSchedule } from './NewSchedule'
 import type { Schedule } from './types'
@@ -53,13 +54,13 @@ export function Backups() {
                   <code>{s.when}</code> to <code>{s.target}</code>
                 </span>
               </th>
-              <td>{s.enabled && s.due ? <time title={moment(s.due)}>{ago(s.due)}</time> : '–'}</td>
+              <td>{s.enabled && s.due ? <Ago time={s.due} /> : '–'}</td>
               <td>
-                {s.last_run ? <time title={moment(s.last_run)}>{ago(s.last_run)}</time> : 'never'}
+                {s.last_run ? <Ago time={s.last_run} /> : 'never'}
                 {s.last_error && <span class="sub field-error">{s.last_error}</span>}
               </td>
               <td>
-                {s.last_success ? <time title={moment(s.last_success)}>{ago(s.last_success)}</time> : 'none'}
+                {s.last_success ? <Ago time={s.last_success} /> : 'none'}
                 {s.last_file && (
                   <span class="sub">
                     {s.last_file}, {bytes(s.last_bytes)}
@@ -79,14 +80,7 @@ export function Backups() {
                 >
                   Run now
                 </button>
-                <button
-                  type="button"
-                  class="button ghost square small"
-                  aria-label={`Remove the schedule ${s.name}; its files stay`}
-                  onClick={() => void write('DELETE', `${schedulesPath}${s.id}/`, undefined, { label: `Schedule ${s.name} removed`, models }).catch(() => {})}
-                >
-                  <Icon name="trash" size={16} />
-                </button>
+                <RemoveButton label={`Remove the schedule ${s.name}; its files stay`} remove={() => void write('DELETE', `${schedulesPath}${s.id}/`, undefined, { label: `Schedule ${s.name} removed`, models }).catch(() => {})} />
               </td>
             </tr>
           ))}

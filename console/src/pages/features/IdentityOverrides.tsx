@@ -5,6 +5,7 @@ import { write } from '../../api/write'
 import { environmentLink } from '../../links'
 import { Field } from '../../parts/Field'
 import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useForm } from '../../parts/useForm'
 import { shown, stateModels, type Spot } from './flag'
@@ -57,9 +58,7 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
                   void set(on).catch(() => {})
                 }}
               />
-              <button type="button" class="button ghost square small" aria-label={`Remove the override for ${o.identifier}`} onClick={() => void remove(o).catch(() => {})}>
-                <Icon name="trash" size={16} />
-              </button>
+              <RemoveButton label={`Remove the override for ${o.identifier}`} remove={() => void remove(o).catch(() => {})} />
             </div>
           </li>
         ))}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
-import { Dialog } from '../../parts/Dialog'
 import { Field } from '../../parts/Field'
+import { FormDialog } from '../../parts/FormDialog'
 import { useForm } from '../../parts/useForm'
 import { featureModels } from './flag'
 
@@ -18,29 +18,16 @@ export function NewFeature({ project, close }: { project: number; close: () => v
     close()
   })
   return (
-    <Dialog title="New feature" close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        <Field label="Name" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={name} change={setName} error={form.fields.name}
-          hint="Programs ask for it by this name, so it never changes." />
-        <Field label="Description" autocomplete="off" value={description} change={setDescription} error={form.fields.description} />
-        <Field label="Value" autocomplete="off" class="input mono" value={value} change={setValue} error={form.fields.initial_value}
-          hint="In every environment, until you change it there. May stay empty." />
-        <label class="tick">
-          <input type="checkbox" checked={on} onChange={e => setOn(e.currentTarget.checked)} />
-          Switched on in every environment
-        </label>
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
-        <div class="actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button class="button primary" disabled={form.busy}>
-            Make the feature
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New feature" close={close} form={form} button="Make the feature">
+      <Field label="Name" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={name} change={setName} error={form.fields.name}
+        hint="Programs ask for it by this name, so it never changes." />
+      <Field label="Description" autocomplete="off" value={description} change={setDescription} error={form.fields.description} />
+      <Field label="Value" autocomplete="off" class="input mono" value={value} change={setValue} error={form.fields.initial_value}
+        hint="In every environment, until you change it there. May stay empty." />
+      <label class="tick">
+        <input type="checkbox" checked={on} onChange={e => setOn(e.currentTarget.checked)} />
+        Switched on in every environment
+      </label>
+    </FormDialog>
   )
 }

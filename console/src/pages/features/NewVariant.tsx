@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
 import type { TypedValue } from '../../api/types'
+import { FormError } from '../../parts/Form'
 import { Icon } from '../../parts/Icon'
 import { useForm } from '../../parts/useForm'
 import { featureModels, type Spot } from './flag'
@@ -38,9 +39,7 @@ export function NewVariant({ spot: { project, feature, environment } }: { spot: 
   return (
     <div class="new-variant">
       <ValueEditor label="Value of the new variant" value={value} change={setValue} />
-      <p class="form-error" role="alert">
-        {form.message || Object.values(form.fields)[0]}
-      </p>
+      <FormError text={form.message || Object.values(form.fields)[0]} />
       <div class="actions">
         <button type="button" class="button small" onClick={() => setValue(null)}>
           Cancel

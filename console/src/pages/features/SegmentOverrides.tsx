@@ -2,6 +2,7 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList } from '../../api/query'
 import type { Flag, FlagOverride, Segment } from '../../api/types'
 import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useReorder } from '../../parts/useReorder'
 import { saveOverrides, type Spot } from './flag'
@@ -49,9 +50,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
               <span class="override-number">{i + 1}</span>
               <strong class="override-name">{nameOf(i)}</strong>
               <Switch on={o.enabled} label={`${feature.name} for ${nameOf(i)}`} change={enabled => set(i, { enabled })} />
-              <button type="button" class="button ghost square small" aria-label={`Remove the override for ${nameOf(i)}`} onClick={() => setDraft(draft.filter((_, n) => n !== i))}>
-                <Icon name="trash" size={16} />
-              </button>
+              <RemoveButton label={`Remove the override for ${nameOf(i)}`} remove={() => setDraft(draft.filter((_, n) => n !== i))} />
             </div>
             <ValueEditor label={`Value for ${nameOf(i)}`} value={o.value} change={value => set(i, { value })} />
             {feature.multivariate_options.length > 0 && (

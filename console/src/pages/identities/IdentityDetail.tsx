@@ -32,7 +32,7 @@ export function IdentityDetail({ person, flag }: { person: Person; flag: string 
         In {environment.name}
         {identity.dashboard_alias && <>, also called {identity.dashboard_alias}</>}. <span class="mono identity-uuid">{identity.identity_uuid}</span>
       </p>
-      <div class="identity">
+      <div class="page-columns identity">
         <Flags person={person} opened={flag} />
         <Traits person={person} />
       </div>

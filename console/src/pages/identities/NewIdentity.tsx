@@ -2,8 +2,8 @@ import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import type { Environment } from '../../api/types'
 import { write } from '../../api/write'
-import { Dialog } from '../../parts/Dialog'
 import { Field } from '../../parts/Field'
+import { FormDialog } from '../../parts/FormDialog'
 import { useForm } from '../../parts/useForm'
 import { environmentPath, identityModels, linkOf, type Identity } from './identity'
 
@@ -17,22 +17,9 @@ export function NewIdentity({ project, environment, close }: { project: number; 
     route(linkOf({ project, environment }, made.id))
   })
   return (
-    <Dialog title="New identity" close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        <Field label="Identifier" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={identifier} change={setIdentifier} error={form.fields.identifier}
-          hint={`As programs send it. Only in ${environment.name}.`} />
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
-        <div class="actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button class="button primary" disabled={form.busy}>
-            Make the identity
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New identity" close={close} form={form} button="Make the identity">
+      <Field label="Identifier" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={identifier} change={setIdentifier} error={form.fields.identifier}
+        hint={`As programs send it. Only in ${environment.name}.`} />
+    </FormDialog>
   )
 }

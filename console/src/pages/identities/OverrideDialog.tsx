@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { FeatureTrace } from '../../api/trace'
 import type { Feature } from '../../api/types'
-import { Dialog } from '../../parts/Dialog'
+import { FormDialog } from '../../parts/FormDialog'
 import { Select } from '../../parts/Select'
 import { Switch } from '../../parts/Switch'
 import { useForm } from '../../parts/useForm'
@@ -40,45 +40,40 @@ export function OverrideDialog({ person, feature, trace, override, close }: Prop
     await removeOverride(person, override!, `Override of ${name} for ${who} removed`, () => saveOverride(person, undefined, inputOf(override!), `Override of ${name} for ${who} is back`))
     close()
   })
-  const problem = form.message || remove.message || Object.values(form.fields)[0]
   return (
-    <Dialog title={`${name} for ${who}`} close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        <div class="override-state">
-          <Switch on={enabled} label={`${name} for ${who}`} change={setEnabled} />
-          <span>{enabled ? 'On' : 'Off'}</span>
-        </div>
-        {feature.multivariate_options.length > 0 && (
-          <Select
-            label="Variant"
-            value={option}
-            change={setOption}
-            options={[
-              { value: '', label: 'None: the value below' },
-              ...(split ? [{ value: 'split', label: 'Split as it is' }] : []),
-              ...feature.multivariate_options.map(o => ({ value: String(o.id), label: shown(optionValue(o)) })),
-            ]}
-          />
-        )}
-        {option === '' && <ValueEditor label="Value" value={value} change={setValue} />}
-        <p class="muted">Comes before every segment.</p>
-        <p class="form-error" role="alert">
-          {problem}
-        </p>
-        <div class="actions">
-          {override && (
-            <button type="button" class="button danger push" disabled={remove.busy} onClick={remove.onSubmit}>
-              Remove the override
-            </button>
-          )}
-          <button type="button" class="button" onClick={close}>
-            Cancel
+    <FormDialog
+      title={`${name} for ${who}`}
+      close={close}
+      form={form}
+      button={override ? 'Save' : 'Override'}
+      incomplete={value?.type === 'integer' && !/^-?\d+$/.test(value.value)}
+      message={form.message || remove.message || Object.values(form.fields)[0]}
+      more={
+        override && (
+          <button type="button" class="button danger push" disabled={remove.busy} onClick={remove.onSubmit}>
+            Remove the override
           </button>
-          <button class="button primary" disabled={form.busy || (value?.type === 'integer' && !/^-?\d+$/.test(value.value))}>
-            {override ? 'Save' : 'Override'}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+        )
+      }
+    >
+      <div class="override-state">
+        <Switch on={enabled} label={`${name} for ${who}`} change={setEnabled} />
+        <span>{enabled ? 'On' : 'Off'}</span>
+      </div>
+      {feature.multivariate_options.length > 0 && (
+        <Select
+          label="Variant"
+          value={option}
+          change={setOption}
+          options={[
+            { value: '', label: 'None: the value below' },
+            ...(split ? [{ value: 'split', label: 'Split as it is' }] : []),
+            ...feature.multivariate_options.map(o => ({ value: String(o.id), label: shown(optionValue(o)) })),
+          ]}
+        />
+      )}
+      {option === '' && <ValueEditor label="Value" value={value} change={setValue} />}
+      <p class="muted">Comes before every segment.</p>
+    </FormDialog>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { Dialog } from '../../parts/Dialog'
 import { Field } from '../../parts/Field'
+import { FormDialog } from '../../parts/FormDialog'
 import { Select } from '../../parts/Select'
 import { useForm } from '../../parts/useForm'
 import type { Person } from './identity'
@@ -29,29 +29,16 @@ export function TraitDialog({ person, trait, close }: { person: Person; trait?: 
     if (t === 'float' && valueOf(t, text) === null) setText('0.0')
   }
   return (
-    <Dialog title={trait ? `Trait ${trait.trait_key}` : 'New trait'} close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        {!trait && <Field label="Key" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={key} change={setKey} error={form.fields.trait_key} />}
-        <div class="form-row">
-          <Select label="Type" value={type} change={t => change(t as Type)} options={Object.entries(types).map(([value, label]) => ({ value, label }))} />
-          {type === 'bool' ? (
-            <Select label="Value" value={text} change={setText} options={[{ value: 'true', label: 'true' }, { value: 'false', label: 'false' }]} />
-          ) : (
-            <Field label="Value" autofocus={!!trait} required={type !== 'unicode'} autocomplete="off" spellcheck={false} class="input mono" value={text} change={setText} error={problem} />
-          )}
-        </div>
-        <p class="form-error" role="alert">
-          {form.message}
-        </p>
-        <div class="actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button class="button primary" disabled={form.busy || value === null}>
-            {trait ? 'Save' : 'Add the trait'}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={trait ? `Trait ${trait.trait_key}` : 'New trait'} close={close} form={form} button={trait ? 'Save' : 'Add the trait'} incomplete={value === null}>
+      {!trait && <Field label="Key" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={key} change={setKey} error={form.fields.trait_key} />}
+      <div class="form-row">
+        <Select label="Type" value={type} change={t => change(t as Type)} options={Object.entries(types).map(([value, label]) => ({ value, label }))} />
+        {type === 'bool' ? (
+          <Select label="Value" value={text} change={setText} options={[{ value: 'true', label: 'true' }, { value: 'false', label: 'false' }]} />
+        ) : (
+          <Field label="Value" autofocus={!!trait} required={type !== 'unicode'} autocomplete="off" spellcheck={false} class="input mono" value={text} change={setText} error={problem} />
+        )}
+      </div>
+    </FormDialog>
   )
 }

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useList } from '../../api/query'
 import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Sheet } from '../../parts/Sheet'
 import { identityModels, type Person } from './identity'
 import { inputOf, removeTrait, saveTrait, shown, traitsPath, types, type Trait } from './trait'
@@ -37,9 +38,7 @@ export function Traits({ person }: { person: Person }) {
             <button type="button" class="button ghost square small" aria-label={`Edit ${t.trait_key}`} onClick={() => setEdited(t)}>
               <Icon name="edit" size={16} />
             </button>
-            <button type="button" class="button ghost square small" aria-label={`Remove ${t.trait_key}`} onClick={() => void remove(t).catch(() => {})}>
-              <Icon name="trash" size={16} />
-            </button>
+            <RemoveButton label={`Remove ${t.trait_key}`} remove={() => void remove(t).catch(() => {})} />
           </li>
         ))}
       </ul>

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import { write } from '../../api/write'
+import { Ago } from '../../parts/Ago'
 import { Confirm } from '../../parts/Confirm'
-import { Field } from '../../parts/Field'
-import { Icon } from '../../parts/Icon'
+import { NewRow } from '../../parts/NewRow'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Secret } from '../../parts/Secret'
 import { Sheet } from '../../parts/Sheet'
 import { Switch } from '../../parts/Switch'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
-import { useForm } from '../../parts/useForm'
+import { ago } from '../../parts/time'
 
 export interface ServerKey {
   id: number
@@ -28,12 +28,7 @@ const models = ['EnvironmentAPIKey']
 export function ServerKeys({ environment }: { environment: string }) {
   const path = serverKeysPath(environment)
   const keys = useQuery<ServerKey[]>(path, models)
-  const [name, setName] = useState('')
   const [removing, setRemoving] = useState<ServerKey | null>(null)
-  const form = useForm(async () => {
-    await write('POST', path, { name }, { label: `Server key ${name} made`, models, environment, quiet: true })
-    setName('')
-  })
   return (
     <Sheet title="Server keys" text="For your own servers: with one, a program gets all the rules and decides by itself. Keep them secret.">
       {keys.error && <p class="field-error">{keys.error}</p>}
@@ -49,7 +44,7 @@ export function ServerKeys({ environment }: { environment: string }) {
                 <Secret text={k.key} label={`Copy the key ${k.name}`} />
               </td>
               <td>
-                <time title={moment(k.created_at)}>{ago(k.created_at)}</time>
+                <Ago time={k.created_at} />
               </td>
               <td>
                 <Switch
@@ -61,20 +56,13 @@ export function ServerKeys({ environment }: { environment: string }) {
                 />
               </td>
               <td class="end">
-                <button type="button" class="button ghost square small" aria-label={`Remove the key ${k.name}`} onClick={() => setRemoving(k)}>
-                  <Icon name="trash" size={16} />
-                </button>
+                <RemoveButton label={`Remove the key ${k.name}`} remove={() => setRemoving(k)} />
               </td>
             </tr>
           ))}
         </Table>
       )}
-      <form class="inline-form new-row" onSubmit={form.onSubmit}>
-        <Field label="Name of a new server key" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
-        <button class="button" disabled={form.busy}>
-          Make a server key
-        </button>
-      </form>
+      <NewRow label="Name of a new server key" button="Make a server key" make={name => write('POST', path, { name }, { label: `Server key ${name} made`, models, environment, quiet: true })} />
       {removing && (
         <Confirm
           title={`Remove the key ${removing.name}?`}

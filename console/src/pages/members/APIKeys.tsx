@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import { useList } from '../../api/query'
 import { write } from '../../api/write'
+import { Ago } from '../../parts/Ago'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
-import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Secret } from '../../parts/Secret'
 import { Sheet } from '../../parts/Sheet'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
 import { useForm } from '../../parts/useForm'
 import { organisationPath } from './types'
 
@@ -71,13 +71,11 @@ export function APIKeys({ organisation }: { organisation: string }) {
                   <code>{k.prefix}</code>
                 </td>
                 <td>
-                  <time title={moment(k.created)}>{ago(k.created)}</time>
+                  <Ago time={k.created} />
                 </td>
-                <td>{k.expiry_date ? <time title={moment(k.expiry_date)}>{k.has_expired ? `ended ${ago(k.expiry_date)}` : ago(k.expiry_date)}</time> : 'never'}</td>
+                <td>{k.expiry_date ? <>{k.has_expired && 'ended '}<Ago time={k.expiry_date} /></> : 'never'}</td>
                 <td class="end">
-                  <button type="button" class="button ghost square small" aria-label={`Remove the key ${k.name}`} onClick={() => setRemoving(k)}>
-                    <Icon name="trash" size={16} />
-                  </button>
+                  <RemoveButton label={`Remove the key ${k.name}`} remove={() => setRemoving(k)} />
                 </td>
               </tr>
             ))}

@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
 import { Confirm } from '../../parts/Confirm'
-import { Field } from '../../parts/Field'
 import { Icon } from '../../parts/Icon'
+import { NewRow } from '../../parts/NewRow'
 import { Sheet } from '../../parts/Sheet'
 import { Switch } from '../../parts/Switch'
-import { useForm } from '../../parts/useForm'
 import { groupModels, organisationPath, personName, type Group, type Member } from './types'
 
 interface Props {
@@ -20,23 +19,13 @@ const models = groupModels
 /** Groups give several people the same permissions. */
 export function Groups({ organisation, groups, members, admin }: Props) {
   const base = `${organisationPath(organisation)}groups/`
-  const [name, setName] = useState('')
-  const form = useForm(async () => {
-    await write('POST', base, { name }, { label: `Group ${name} made`, models, quiet: true })
-    setName('')
-  })
   return (
     <>
       {groups?.map(g => (
         <GroupSheet key={g.id} base={`${base}${g.id}/`} group={g} members={members} permissions={admin ? `/organisations/${organisation}/permissions/group/${g.id}` : null} />
       ))}
       <Sheet title="New group" text="What a group may do, everybody in it may do.">
-        <form class="inline-form new-row" onSubmit={form.onSubmit}>
-          <Field label="Name of a new group" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
-          <button class="button" disabled={form.busy}>
-            Make the group
-          </button>
-        </form>
+        <NewRow label="Name of a new group" button="Make the group" make={name => write('POST', base, { name }, { label: `Group ${name} made`, models, quiet: true })} />
       </Sheet>
     </>
   )

@@ -2,13 +2,14 @@ import { useState } from 'preact/hooks'
 import { origin } from '../../api/nodes'
 import { useList, useQuery } from '../../api/query'
 import { write } from '../../api/write'
+import { Ago } from '../../parts/Ago'
 import { Field } from '../../parts/Field'
-import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Secret } from '../../parts/Secret'
 import { Select } from '../../parts/Select'
 import { Sheet } from '../../parts/Sheet'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
+import { ago } from '../../parts/time'
 import { useForm } from '../../parts/useForm'
 import { roles } from './MemberList'
 import { organisationPath, type Invite, type InviteLink } from './types'
@@ -47,7 +48,7 @@ function ByMail({ base }: { base: string }) {
             <tr key={i.id}>
               <th scope="row">{i.email}</th>
               <td>
-                <time title={moment(i.date_created)}>{ago(i.date_created)}</time>
+                <Ago time={i.date_created} />
               </td>
               <td>{i.invited_by?.email ?? '–'}</td>
               <td class="end">
@@ -59,14 +60,7 @@ function ByMail({ base }: { base: string }) {
                 >
                   Send again
                 </button>
-                <button
-                  type="button"
-                  class="button ghost square small"
-                  aria-label={`Take the invitation of ${i.email} back`}
-                  onClick={() => void write('DELETE', `${base}invites/${i.id}/`, undefined, { label: `Invitation of ${i.email} taken back`, models }).catch(() => {})}
-                >
-                  <Icon name="trash" size={16} />
-                </button>
+                <RemoveButton label={`Take the invitation of ${i.email} back`} remove={() => void write('DELETE', `${base}invites/${i.id}/`, undefined, { label: `Invitation of ${i.email} taken back`, models }).catch(() => {})} />
               </td>
             </tr>
           ))}
@@ -92,18 +86,11 @@ function ByLink({ base }: { base: string }) {
               </th>
               <td>{roles.find(r => r.value === l.role)?.label}</td>
               <td>
-                <time title={moment(l.date_created)}>{ago(l.date_created)}</time>
+                <Ago time={l.date_created} />
                 {l.expires_at && <span class="sub">ends {ago(l.expires_at)}</span>}
               </td>
               <td class="end">
-                <button
-                  type="button"
-                  class="button ghost square small"
-                  aria-label="Remove the link"
-                  onClick={() => void write('DELETE', `${base}invite-links/${l.id}/`, undefined, { label: 'Invite link removed', models }).catch(() => {})}
-                >
-                  <Icon name="trash" size={16} />
-                </button>
+                <RemoveButton label="Remove the link" remove={() => void write('DELETE', `${base}invite-links/${l.id}/`, undefined, { label: 'Invite link removed', models }).catch(() => {})} />
               </td>
             </tr>
           ))}

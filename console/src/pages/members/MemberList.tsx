@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
+import { Ago } from '../../parts/Ago'
 import { Confirm } from '../../parts/Confirm'
-import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { Select } from '../../parts/Select'
 import { Sheet } from '../../parts/Sheet'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
 import { me } from '../../state/session'
 import { memberModels, organisationPath, personName, type Member } from './types'
 
@@ -36,7 +36,7 @@ export function MemberList({ organisation, members, admin }: Props) {
             <td>
               {admin && m.id !== me.value?.id ? <Select hideLabel label={`Role of ${m.email}`} value={m.role} change={role => void setRole(m, role)} options={roles} /> : roles.find(r => r.value === m.role)?.label}
             </td>
-            <td>{m.last_login ? <time title={moment(m.last_login)}>{ago(m.last_login)}</time> : 'never'}</td>
+            <td>{m.last_login ? <Ago time={m.last_login} /> : 'never'}</td>
             <td class="end">
               {admin && m.role !== 'ADMIN' && (
                 <a class="button small" href={`/organisations/${organisation}/permissions/user/${m.id}`} aria-label={`Permissions of ${m.email}`}>
@@ -44,9 +44,7 @@ export function MemberList({ organisation, members, admin }: Props) {
                 </a>
               )}
               {admin && (
-                <button type="button" class="button ghost square small" aria-label={`Remove ${m.email}`} onClick={() => setRemoving(m)}>
-                  <Icon name="trash" size={16} />
-                </button>
+                <RemoveButton label={`Remove ${m.email}`} remove={() => setRemoving(m)} />
               )}
             </td>
           </tr>

@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks'
-import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 import { ConditionValue } from './ConditionValue'
 import { asVersion, isVersion, operatorOf, operators, plainVersion } from './operators'
 import type { Condition } from './rules'
@@ -57,9 +57,7 @@ export function ConditionRow({ number, condition: c, change, remove, or, propert
           </button>
         )}
         {remove && (
-          <button type="button" class="button ghost square small" aria-label={`Remove condition ${number}`} onClick={remove}>
-            <Icon name="trash" size={16} />
-          </button>
+          <RemoveButton label={`Remove condition ${number}`} remove={remove} />
         )}
       </span>
       {said.length > 0 && (

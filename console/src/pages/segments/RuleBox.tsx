@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import type { Quantifier } from '../../api/trace'
-import { Icon } from '../../parts/Icon'
+import { RemoveButton } from '../../parts/RemoveButton'
 
 interface Props {
   label: string
@@ -24,9 +24,7 @@ export function RuleBox({ label, type, change, before = '', remove, children }: 
         </select>
         <span>of these hold</span>
         {remove && (
-          <button type="button" class="button ghost square small" aria-label={`Remove ${label}`} onClick={remove}>
-            <Icon name="trash" size={16} />
-          </button>
+          <RemoveButton label={`Remove ${label}`} remove={remove} />
         )}
       </div>
       {children}

@@ -3,8 +3,8 @@ import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
 import { pageLink } from '../../links'
 import { Confirm } from '../../parts/Confirm'
-import { Dialog } from '../../parts/Dialog'
 import { Field } from '../../parts/Field'
+import { FormDialog } from '../../parts/FormDialog'
 import { useForm } from '../../parts/useForm'
 import { stateModels } from '../features/flag'
 import { segmentModels, segmentsPath, type RuledSegment } from './rules'
@@ -55,21 +55,8 @@ function Clone({ project, segment, close }: Props & { close: () => void }) {
     route(pageLink('Segments', made.id)!)
   })
   return (
-    <Dialog title={`Clone ${segment.name}`} close={close}>
-      <form class="form" onSubmit={form.onSubmit}>
-        <Field label="Name of the copy" required autofocus autocomplete="off" value={name} change={setName} error={form.fields.name} hint="With the same rules, without the overrides." />
-        <p class="form-error" role="alert">
-          {form.message || (form.fields.project ?? '')}
-        </p>
-        <div class="actions">
-          <button type="button" class="button" onClick={close}>
-            Cancel
-          </button>
-          <button class="button primary" disabled={form.busy}>
-            Clone
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={`Clone ${segment.name}`} close={close} form={form} button="Clone" message={form.message || form.fields.project}>
+      <Field label="Name of the copy" required autofocus autocomplete="off" value={name} change={setName} error={form.fields.name} hint="With the same rules, without the overrides." />
+    </FormDialog>
   )
 }

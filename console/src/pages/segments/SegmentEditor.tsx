@@ -5,6 +5,7 @@ import type { Feature } from '../../api/types'
 import { write } from '../../api/write'
 import { pageLink } from '../../links'
 import { Field } from '../../parts/Field'
+import { FormError } from '../../parts/Form'
 import { useForm } from '../../parts/useForm'
 import { featureModels, featuresPath } from '../features/flag'
 import { AssociatedFeatures } from './AssociatedFeatures'
@@ -60,7 +61,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
         <h1>{segment?.name ?? 'New segment'}</h1>
         {segment && <SegmentActions project={project} segment={segment} />}
       </div>
-      <div class="segment">
+      <div class="page-columns segment">
         <form class="segment-main form" onSubmit={form.onSubmit} aria-label="Segment">
           <div class="form-row">
             <Field label="Name" required autofocus={!segment} autocomplete="off" value={draft.name} change={name => set({ name })} error={form.fields.name} />
@@ -83,9 +84,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
           <p class="sentence" aria-live="polite">
             {sentence(draft.rules)}
           </p>
-          <p class="form-error" role="alert">
-            {form.message || rest.join(' ')}
-          </p>
+          <FormError text={form.message || rest.join(' ')} />
           <div class={`save-bar ${dirty ? '' : 'idle'}`}>
             {segment ? (
               <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>

@@ -6,10 +6,13 @@ import { write } from '../../api/write'
 import { environmentLink } from '../../links'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
+import { Form } from '../../parts/Form'
+import { NewRow } from '../../parts/NewRow'
 import { Select } from '../../parts/Select'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
-import { useForm } from '../../parts/useForm'
+import { useDraft } from '../../parts/useForm'
+import { DeleteSheet } from './DeleteSheet'
 
 interface Settings extends Environment {
   hide_disabled_flags: boolean | null
@@ -22,6 +25,7 @@ const models = ['Environment']
 
 /** EnvironmentSettings is how an environment behaves. */
 export function EnvironmentSettings({ project, environment: key }: { project: number; environment: string }) {
+  const { route } = useLocation()
   const path = `/api/v1/environments/${encodeURIComponent(key)}/`
   const { data: e } = useQuery<Settings>(path, models)
   if (!e) return <div class="page" aria-busy="true" />
@@ -53,8 +57,26 @@ export function EnvironmentSettings({ project, environment: key }: { project: nu
         {toggle('use_identity_overrides_in_local_eval', 'Identity overrides for local evaluation', 'Clients with a server key also get the overrides of single identities.')}
       </Sheet>
       <Versioning environment={e} />
-      <Clone project={project} environment={e} />
-      <Delete project={project} environment={e} />
+      <Sheet title="Copy it" text="A new environment with the same flags and overrides; identities, keys and webhooks are not copied.">
+        <NewRow
+          label="Name of the copy"
+          button="Make the copy"
+          make={async name => {
+            const made = await write<Environment>('POST', `${path}clone/`, { name }, { label: `Environment ${name} made`, models, quiet: true })
+            route(environmentLink(project, made.api_key, 'settings'))
+          }}
+        />
+      </Sheet>
+      <DeleteSheet
+        kind="environment"
+        name={e.name}
+        text="With all its overrides, identities and keys. Programs that use its keys get no flags any more."
+        warning="This cannot be undone."
+        run={async () => {
+          await write('DELETE', path, undefined, { label: `Environment ${e.name} deleted`, models, quiet: true })
+          route(`/projects/${project}`)
+        }}
+      />
     </div>
   )
 }
@@ -62,23 +84,13 @@ export function EnvironmentSettings({ project, environment: key }: { project: nu
 type Patch = (change: Partial<Settings>, label: string) => Promise<unknown>
 
 function Names({ environment: e, patch }: { environment: Settings; patch: Patch }) {
-  const [draft, setDraft] = useState({ name: e.name, description: e.description ?? '', banner_text: e.banner_text ?? '' })
-  const form = useForm(() => patch({ ...draft, banner_text: draft.banner_text || null }, `${draft.name} saved`))
-  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  const { form, field } = useDraft({ name: e.name, description: e.description ?? '', banner_text: e.banner_text ?? '' }, draft => patch({ ...draft, banner_text: draft.banner_text || null }, `${draft.name} saved`))
   return (
-    <form class="form" onSubmit={form.onSubmit}>
-      <Field label="Name" required {...field('name')} />
-      <Field label="Description" {...field('description')} />
-      <Field label="Banner" hint="A line for people who work in this environment." {...field('banner_text')} />
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
-      <div>
-        <button class="button" disabled={form.busy}>
-          Save
-        </button>
-      </div>
-    </form>
+    <Form form={form} button="Save">
+      <Field label="Name" required autocomplete="off" {...field('name')} />
+      <Field label="Description" autocomplete="off" {...field('description')} />
+      <Field label="Banner" autocomplete="off" hint="A line for people who work in this environment." {...field('banner_text')} />
+    </Form>
   )
 }
 
@@ -105,56 +117,6 @@ function Versioning({ environment: e }: { environment: Settings }) {
           run={() => write('POST', `${path}disable-v2-versioning/`, undefined, { label: `${e.name} keeps no versions`, models: all, quiet: true })}
         >
           What is live stays as it is. Drafts, scheduled and past versions are lost.
-        </Confirm>
-      )}
-    </Sheet>
-  )
-}
-
-function Clone({ project, environment: e }: { project: number; environment: Settings }) {
-  const { route } = useLocation()
-  const [name, setName] = useState('')
-  const form = useForm(async () => {
-    const made = await write<Environment>('POST', `/api/v1/environments/${encodeURIComponent(e.api_key)}/clone/`, { name }, { label: `Environment ${name} made`, models: ['Environment'], quiet: true })
-    route(environmentLink(project, made.api_key, 'settings'))
-  })
-  return (
-    <Sheet title="Copy it" text="A new environment with the same flags and overrides; identities, keys and webhooks are not copied.">
-      <form class="inline-form new-row" onSubmit={form.onSubmit}>
-        <Field label="Name of the copy" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
-        <button class="button" disabled={form.busy}>
-          Make the copy
-        </button>
-      </form>
-    </Sheet>
-  )
-}
-
-function Delete({ project, environment: e }: { project: number; environment: Settings }) {
-  const { route } = useLocation()
-  const [asking, setAsking] = useState(false)
-  return (
-    <Sheet
-      title="Delete it"
-      text="With all its overrides, identities and keys. Programs that use its keys get no flags any more."
-      actions={
-        <button type="button" class="button danger" onClick={() => setAsking(true)}>
-          Delete…
-        </button>
-      }
-    >
-      {asking && (
-        <Confirm
-          title={`Delete ${e.name}?`}
-          button="Delete the environment"
-          word={e.name}
-          close={() => setAsking(false)}
-          run={async () => {
-            await write('DELETE', `/api/v1/environments/${encodeURIComponent(e.api_key)}/`, undefined, { label: `Environment ${e.name} deleted`, models, quiet: true })
-            route(`/projects/${project}`)
-          }}
-        >
-          This cannot be undone.
         </Confirm>
       )}
     </Sheet>

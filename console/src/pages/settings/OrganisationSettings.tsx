@@ -1,11 +1,11 @@
-import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Organisation } from '../../api/types'
 import { write } from '../../api/write'
 import { Field } from '../../parts/Field'
+import { Form } from '../../parts/Form'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
-import { useForm } from '../../parts/useForm'
+import { useDraft } from '../../parts/useForm'
 
 interface Settings extends Organisation {
   webhook_notification_email: string | null
@@ -46,21 +46,11 @@ export function OrganisationSettings({ organisation }: { organisation: string })
 }
 
 function Names({ organisation: o, patch }: { organisation: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
-  const [draft, setDraft] = useState({ name: o.name, webhook_notification_email: o.webhook_notification_email ?? '' })
-  const form = useForm(() => patch({ name: draft.name, webhook_notification_email: draft.webhook_notification_email || null }, `${draft.name} saved`))
-  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  const { form, field } = useDraft({ name: o.name, webhook_notification_email: o.webhook_notification_email ?? '' }, draft => patch({ ...draft, webhook_notification_email: draft.webhook_notification_email || null }, `${draft.name} saved`))
   return (
-    <form class="form" onSubmit={form.onSubmit}>
-      <Field label="Name" required {...field('name')} />
-      <Field label="Address for webhooks that fail (optional)" type="email" hint="Without: the administrators get the mail." {...field('webhook_notification_email')} />
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
-      <div>
-        <button class="button" disabled={form.busy}>
-          Save
-        </button>
-      </div>
-    </form>
+    <Form form={form} button="Save">
+      <Field label="Name" required autocomplete="off" {...field('name')} />
+      <Field label="Address for webhooks that fail (optional)" type="email" autocomplete="off" hint="Without: the administrators get the mail." {...field('webhook_notification_email')} />
+    </Form>
   )
 }

@@ -1,16 +1,17 @@
 import { useLocation } from 'preact-iso'
-import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Environment, Project } from '../../api/types'
 import { write } from '../../api/write'
 import { environmentLink } from '../../links'
 import { count } from '../../parts/amount'
-import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
+import { Form } from '../../parts/Form'
+import { NewRow } from '../../parts/NewRow'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
-import { useForm } from '../../parts/useForm'
+import { useDraft } from '../../parts/useForm'
 import { useEnvironments } from '../../state/place'
+import { DeleteSheet } from './DeleteSheet'
 
 interface Settings extends Project {
   hide_disabled_flags: boolean
@@ -25,6 +26,7 @@ const models = ['Project']
 
 /** ProjectSettings is how a project behaves, and its environments. */
 export function ProjectSettings({ project: id }: { project: number }) {
+  const { route } = useLocation()
   const path = `/api/v1/projects/${id}/`
   const { data: p } = useQuery<Settings>(path, models)
   if (!p) return <div class="page" aria-busy="true" />
@@ -47,38 +49,32 @@ export function ProjectSettings({ project: id }: { project: number }) {
         {toggle('only_allow_lower_case_feature_names', 'Names in lower case', 'Names of new features have no capitals.')}
         {toggle('prevent_flag_defaults', 'New features begin off', 'New features have neither a value nor are they on anywhere.')}
       </Sheet>
-      <Delete project={p} />
+      <DeleteSheet
+        kind="project"
+        name={p.name}
+        text="With all its environments. Programs get no flags any more."
+        warning="Every environment, feature, segment and identity in it goes. This cannot be undone."
+        run={async () => {
+          await write('DELETE', path, undefined, { label: `Project ${p.name} deleted`, models: ['Project', 'Environment'], quiet: true })
+          route('/')
+        }}
+      />
     </div>
   )
 }
 
 function Names({ project: p, patch }: { project: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
-  const [draft, setDraft] = useState({ name: p.name, feature_name_regex: p.feature_name_regex ?? '' })
-  const form = useForm(() => patch({ name: draft.name, feature_name_regex: draft.feature_name_regex || null }, `${draft.name} saved`))
-  const field = (name: keyof typeof draft) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name], autocomplete: 'off' })
+  const { form, field } = useDraft({ name: p.name, feature_name_regex: p.feature_name_regex ?? '' }, draft => patch({ ...draft, feature_name_regex: draft.feature_name_regex || null }, `${draft.name} saved`))
   return (
-    <form class="form" onSubmit={form.onSubmit}>
-      <Field label="Name" required {...field('name')} />
-      <Field label="Pattern of feature names (optional)" class="input mono" hint="A regular expression that new names must match." {...field('feature_name_regex')} />
-      <p class="form-error" role="alert">
-        {form.message}
-      </p>
-      <div>
-        <button class="button" disabled={form.busy}>
-          Save
-        </button>
-      </div>
-    </form>
+    <Form form={form} button="Save">
+      <Field label="Name" required autocomplete="off" {...field('name')} />
+      <Field label="Pattern of feature names (optional)" class="input mono" autocomplete="off" hint="A regular expression that new names must match." {...field('feature_name_regex')} />
+    </Form>
   )
 }
 
 function Environments({ project }: { project: number }) {
   const environments = useEnvironments(project)
-  const [name, setName] = useState('')
-  const form = useForm(async () => {
-    await write<Environment>('POST', '/api/v1/environments/', { name, project }, { label: `Environment ${name} made`, models: ['Environment'], quiet: true })
-    setName('')
-  })
   return (
     <Sheet title="Environments">
       <ul class="plain-list">
@@ -89,43 +85,11 @@ function Environments({ project }: { project: number }) {
           </li>
         ))}
       </ul>
-      <form class="inline-form new-row" onSubmit={form.onSubmit}>
-        <Field label="Name of a new environment" autocomplete="off" required value={name} change={setName} error={form.fields.name ?? (form.message || undefined)} />
-        <button class="button" disabled={form.busy}>
-          Make the environment
-        </button>
-      </form>
-    </Sheet>
-  )
-}
-
-function Delete({ project: p }: { project: Settings }) {
-  const { route } = useLocation()
-  const [asking, setAsking] = useState(false)
-  return (
-    <Sheet
-      title="Delete it"
-      text="With all its environments. Programs get no flags any more."
-      actions={
-        <button type="button" class="button danger" onClick={() => setAsking(true)}>
-          Delete…
-        </button>
-      }
-    >
-      {asking && (
-        <Confirm
-          title={`Delete ${p.name}?`}
-          button="Delete the project"
-          word={p.name}
-          close={() => setAsking(false)}
-          run={async () => {
-            await write('DELETE', `/api/v1/projects/${p.id}/`, undefined, { label: `Project ${p.name} deleted`, models: ['Project', 'Environment'], quiet: true })
-            route('/')
-          }}
-        >
-          Every environment, feature, segment and identity in it goes. This cannot be undone.
-        </Confirm>
-      )}
+      <NewRow
+        label="Name of a new environment"
+        button="Make the environment"
+        make={name => write<Environment>('POST', '/api/v1/environments/', { name, project }, { label: `Environment ${name} made`, models: ['Environment'], quiet: true })}
+      />
     </Sheet>
   )
 }

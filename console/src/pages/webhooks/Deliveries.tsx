@@ -1,9 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { changed, useQuery } from '../../api/query'
 import type { Page } from '../../api/types'
+import { Ago } from '../../parts/Ago'
 import { Select } from '../../parts/Select'
 import { Table } from '../../parts/Table'
-import { ago, moment } from '../../parts/time'
+import { ago } from '../../parts/time'
 import type { Delivery, Webhook } from './types'
 
 const outcomes: Record<Delivery['outcome'], [title: string, dot: string]> = {
@@ -47,7 +48,7 @@ export function Deliveries({ hook }: { hook: Webhook }) {
                 <code>{d.event_type}</code>
               </th>
               <td>
-                <time title={moment(d.created_at)}>{ago(d.created_at)}</time>
+                <Ago time={d.created_at} />
               </td>
               <td>
                 <span class="mark">
