@@ -189,16 +189,15 @@ func (v *Views) Stop() { v.Each(func(l *Live) { l.loop.Stop() }) }
 // its last View. Changes that keep coming get a quarter of a core: see [compilePace]. Full-policy:
 // coalesce, newest state wins; touching never blocks.
 type Live struct {
-	id       uint64
-	views    *Views
-	view     atomic.Pointer[View]
-	reached  Watermark     // index of the newest View
-	touched  atomic.Uint64 // last index that concerned the environment
-	waits    atomic.Int64  // since when (Unix ns) a change waits for its View; 0: none does
-	signal   actor.Signal
-	loop     *actor.Loop
-	recent   atomic.Pointer[[]*View] // see recent.go
-	attached atomic.Value
+	id      uint64
+	views   *Views
+	view    atomic.Pointer[View]
+	reached Watermark     // index of the newest View
+	touched atomic.Uint64 // last index that concerned the environment
+	waits   atomic.Int64  // since when (Unix ns) a change waits for its View; 0: none does
+	signal  actor.Signal
+	loop    *actor.Loop
+	recent  atomic.Pointer[[]*View] // see recent.go
 }
 
 // gone is the View index of an environment that was deleted.
@@ -215,10 +214,6 @@ func (l *Live) ID() uint64 { return l.id }
 
 // View returns the newest View, or nil in the moment before the first one.
 func (l *Live) View() *View { return l.view.Load() }
-
-// Attached is room for what a server keeps with an environment beyond one View; see
-// [View.Prepared]. Its values have one type.
-func (l *Live) Attached() *atomic.Value { return &l.attached }
 
 // Reached returns the last index that touched the environment and is in its View.
 func (l *Live) Reached() uint64 { return l.reached.Current() }

@@ -98,6 +98,7 @@ func (c *core) lookup(h uint64, identifier []byte) (slot uint32, body []byte, ok
 	return slot, body, ok
 }
 
+// noted is lookup with the record's note.
 func (c *core) noted(h uint64, identifier []byte) (slot uint32, body []byte, note Note, ok bool) {
 	words := c.index.Load().bucket(h).words
 	segs := c.segs.Load()

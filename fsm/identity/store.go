@@ -16,6 +16,7 @@ type Store struct {
 	count       atomic.Int64
 	// moves is odd while an entry changes its place in an ordered index (rename, alias).
 	moves atomic.Uint64
+	marks atomic.Uint32 // see NextMark
 
 	// The writer's.
 	ring keyring

@@ -39,7 +39,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	defer s.release(sc)
 	p, same := s.repeated(ctx, c, sc)
 	if same {
-		sc.known = s.knownOf(c, &sc.record)
+		sc.known = s.knownOf(c, sc)
 	} else if p, err = s.decoded(ctx, m, c, sc); err != nil {
 		s.refuse(ctx, m, err)
 		return
@@ -166,6 +166,7 @@ func (s *SDK) stored(c caller, sc *scratch) (identity.Record, bool) {
 	store := s.FSM.State().Identities().Environment(c.view.Environment.ID)
 	rec, ok := store.Lookup(sc.in.identifier)
 	if ok {
+		sc.store = store
 		sc.keys = keysOf(c.view, store, 0)
 	}
 	return rec, ok

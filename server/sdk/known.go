@@ -1,8 +1,6 @@
 package sdk
 
 import (
-	"sync/atomic"
-
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -23,24 +21,25 @@ const (
 	placeBits = 6
 	placeMask = 1<<placeBits - 1
 	markShift = placeBits + 1
-	// maxMarks Views of an environment have a number; those after, in the life of one
-	// process, let nothing be remembered.
+	// maxMarks Views have a number in a store; those after, until it is restored or
+	// the process ends, let nothing be remembered.
 	maxMarks = 1<<(32-markShift) - 1
 )
 
-// viewMark is the number of a View, and of the keys that traits have: deleting one
-// changes traits and leaves the identities as they are.
+// viewMark is the number of a View in a store, and of the keys that traits have there:
+// deleting one changes traits and leaves the identities as they are.
 type viewMark struct {
+	store       *identity.Store
 	number      uint32 // 0: none
 	deletedKeys int
 }
 
-// knownOf is for a request that repeats what is stored in rec.
-func (s *SDK) knownOf(c caller, rec *identity.Record) known {
+// knownOf is for a request that repeats what is stored in the record of sc.
+func (s *SDK) knownOf(c caller, sc *scratch) known {
 	at := c.view.Prepared(knownSlot)
 	m, ok := at.Load().(*viewMark)
-	if !ok || m.deletedKeys != rec.DeletedKeys() {
-		m = &viewMark{nextMark(c.live), rec.DeletedKeys()}
+	if !ok || m.store != sc.store || m.deletedKeys != sc.record.DeletedKeys() {
+		m = &viewMark{sc.store, sc.store.NextMark(maxMarks), sc.record.DeletedKeys()}
 		at.Store(m)
 	}
 	if m.number == 0 {
@@ -50,23 +49,7 @@ func (s *SDK) knownOf(c caller, rec *identity.Record) known {
 	if c.server {
 		mark |= 1 << placeBits
 	}
-	return known{rec.Note(), mark}
-}
-
-// nextMark is a number that no View of the environment had before, or 0.
-func nextMark(l *fsm.Live) uint32 {
-	at := l.Attached()
-	at.CompareAndSwap(nil, new(atomic.Uint32))
-	last := at.Load().(*atomic.Uint32)
-	for {
-		n := last.Load()
-		if n == maxMarks {
-			return 0
-		}
-		if last.CompareAndSwap(n, n+1) {
-			return n + 1
-		}
-	}
+	return known{sc.record.Note(), mark}
 }
 
 // list is the list that was kept, or nil.

@@ -90,7 +90,7 @@ func TestKnownLists(t *testing.T) {
 			sc := newScratch()
 			_, same := h.sdk.repeats(c, sc, []byte(body(who)))
 			require.True(t, same)
-			if h.sdk.knownOf(c, &sc.record).list(c.view, c.server) != nil {
+			if h.sdk.knownOf(c, sc).list(c.view, c.server) != nil {
 				kept++
 			}
 			quick, usual := h.do("POST", "/api/v1/identities/", key, body(who)), h.do("POST", "/api/v1/identities/", key, " "+body(who))

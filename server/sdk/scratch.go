@@ -16,6 +16,7 @@ type scratch struct {
 	request   *fasthttp.RequestCtx // whose
 	in        identifyRequest
 	record    identity.Record // of a repetition
+	store     *identity.Store // where the identity was found
 	keys      *storedKeys     // of the View; set when an identity was found
 	caughtUp  progress
 	known     known // set for a repetition
@@ -66,7 +67,7 @@ func (s *SDK) scratch(request *fasthttp.RequestCtx) *scratch {
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.request, sc.record, sc.keys, sc.caughtUp, sc.known = nil, identity.Record{}, nil, notTried, known{}
+	sc.request, sc.record, sc.store, sc.keys, sc.caughtUp, sc.known = nil, identity.Record{}, nil, nil, notTried, known{}
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)
