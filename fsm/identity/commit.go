@@ -101,8 +101,12 @@ func (e *edit) store() {
 		return
 	}
 	if e.existed {
+		st.moving.Lock()
 		st.moves.Add(1)
-		defer st.moves.Add(1)
+		defer func() {
+			st.moves.Add(1)
+			st.moving.Unlock()
+		}()
 	}
 	if renamed {
 		c.names.remove(segs, e.slot)

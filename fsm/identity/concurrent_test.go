@@ -92,9 +92,10 @@ func TestReadersSeeWholeRecords(t *testing.T) {
 		}
 	})
 	reader(3, func(r *rand.Rand) {
-		page := st.Scan(fmt.Appendf(nil, "user-%d", r.IntN(1000)), nil, 20)
-		if len(page) == 0 {
-			report(fmt.Errorf("scan found nothing"))
+		prefix := fmt.Appendf(nil, "user-%d", r.IntN(1000))
+		page := st.Scan(prefix, nil, 20)
+		if len(page) == 0 || !bytes.Equal(page[0].Identifier(), prefix) {
+			report(fmt.Errorf("scan for %q found %d others", prefix, len(page)))
 		}
 		for i := range page {
 			report(checkWhole(&page[i]))

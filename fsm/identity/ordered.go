@@ -132,15 +132,19 @@ func (o *ordered) before(body []byte, slot uint32, key []byte, at uint32) bool {
 	return c < 0 || c == 0 && slot < at
 }
 
-// place is a position: entry i of leaf l of branch b.
-type place struct{ b, l, i int }
+// place is a position: entry i of the leaf that was leaf l of branch b. Another one may be there by now.
+type place struct {
+	b, l, i int
+	leaf    *leaf
+}
 
 // seek finds the first entry that does not sort before (key, at); its i may be the length of the leaf.
 func (o *ordered) seek(root []*branch, segs *segments, key []byte, at uint32) (p place) {
 	p.b = lastTrue(len(root), func(i int) bool { return root[i].seps.upTo(0, key, at) })
 	b := root[p.b]
 	p.l = lastTrue(len(b.leaves), func(i int) bool { return b.seps.upTo(i, key, at) })
-	p.i = o.lowerBound(segs, b.leaves[p.l].Load(), key, at)
+	p.leaf = b.leaves[p.l].Load()
+	p.i = o.lowerBound(segs, p.leaf, key, at)
 	return p
 }
 
@@ -162,15 +166,14 @@ func lastTrue(n int, is func(int) bool) int {
 func (o *ordered) insert(segs *segments, slot uint32) {
 	root, key := *o.root.Load(), o.key(segs.body(slot))
 	p := o.seek(root, segs, key, slot)
-	old := root[p.b].leaves[p.l].Load()
-	now := old.slots()
+	now := p.leaf.slots()
 	if len(now) < maxLeaf {
-		root[p.b].leaves[p.l].Store(o.grow(segs, old, p.i, slot, key))
+		root[p.b].leaves[p.l].Store(o.grow(segs, p.leaf, p.i, slot, key))
 		return
 	}
 	slots := slices.Insert(slices.Clone(now), p.i, slot)
 	if p.i == len(now) { // keys that come in order leave full leaves behind
-		o.split(segs, root, p, old, o.newLeaf(segs, slots[p.i:]))
+		o.split(segs, root, p, p.leaf, o.newLeaf(segs, slots[p.i:]))
 		return
 	}
 	cut := len(slots) / 2
@@ -181,7 +184,7 @@ func (o *ordered) insert(segs *segments, slot uint32) {
 func (o *ordered) remove(segs *segments, slot uint32) {
 	root := *o.root.Load()
 	p := o.seek(root, segs, o.key(segs.body(slot)), slot)
-	slots := root[p.b].leaves[p.l].Load().slots()
+	slots := p.leaf.slots()
 	if p.i == len(slots) || slots[p.i] != slot {
 		return
 	}
@@ -189,7 +192,7 @@ func (o *ordered) remove(segs *segments, slot uint32) {
 		o.drop(root, p)
 		return
 	}
-	root[p.b].leaves[p.l].Store(root[p.b].leaves[p.l].Load().without(p.i))
+	root[p.b].leaves[p.l].Store(p.leaf.without(p.i))
 }
 
 // split publishes a root in which two leaves stand for the one at p.
@@ -233,14 +236,18 @@ func (o *ordered) publish(root []*branch, b int, by ...*branch) {
 func (o *ordered) ascend(segs *segments, key []byte, at uint32, yield func(slot uint32, body []byte) bool) {
 	root := *o.root.Load()
 	p := o.seek(root, segs, key, at)
-	for ; p.b < len(root); p.b, p.l = p.b+1, 0 {
-		for leaves := root[p.b].leaves; p.l < len(leaves); p.l, p.i = p.l+1, 0 {
-			slots := leaves[p.l].Load().slots()
-			for _, slot := range slots[min(p.i, len(slots)):] {
-				if body := segs.body(slot); body != nil && !yield(slot, body) {
-					return
-				}
+	slots := p.leaf.slots()[p.i:]
+	for {
+		for _, slot := range slots {
+			if body := segs.body(slot); body != nil && !yield(slot, body) {
+				return
 			}
 		}
+		if p.l++; p.l == len(root[p.b].leaves) {
+			if p.b, p.l = p.b+1, 0; p.b == len(root) {
+				return
+			}
+		}
+		slots = root[p.b].leaves[p.l].Load().slots()
 	}
 }

@@ -2,12 +2,13 @@ package identity
 
 import (
 	"bytes"
-	"runtime"
+	"sync"
 	"sync/atomic"
 )
 
-// Store holds one environment's identities. All its methods are lock-free and for any goroutine; each sees the state
-// after some Apply, a scan may see later changes in its later part. A nil Store is empty.
+// Store holds one environment's identities. All its methods are for any goroutine, and lock-free but for a scan that
+// renames keep disturbing; each sees the state after some Apply, a scan may see later changes in its later part. A nil
+// Store is empty.
 type Store struct {
 	environment uint64
 	uuids       *uuidKey
@@ -15,8 +16,9 @@ type Store struct {
 	keys        atomic.Pointer[keyTable]
 	count       atomic.Int64
 	// moves is odd while an entry changes its place in an ordered index (rename, alias).
-	moves atomic.Uint64
-	marks atomic.Uint32 // see NextMark
+	moves  atomic.Uint64
+	moving sync.RWMutex  // held meanwhile
+	marks  atomic.Uint32 // see NextMark
 
 	// The writer's.
 	ring keyring
@@ -126,33 +128,39 @@ func (st *Store) ScanAlias(prefix, after []byte, afterID uint64, limit int) []Re
 }
 
 // scan collects a page of an ordered index. It starts again when a rename or alias change happened meanwhile, because
-// the binary search may have been misled; after a few times it takes what it got.
+// the binary search may have been misled; when that happens again and again, the next change of that kind waits for it.
 func (st *Store) scan(alias bool, prefix, from []byte, at uint32, limit int) []Record {
 	if st == nil || limit <= 0 {
 		return nil
 	}
-	const attempts = 8
+	const attempts = 3
 	var page []Record
 	for range attempts {
 		moves := st.moves.Load()
-		c := st.core.Load()
-		index := c.names
-		if alias {
-			index = c.aliases
-		}
-		page = page[:0]
-		index.ascend(c.segs.Load(), from, at, func(_ uint32, body []byte) bool {
-			if !bytes.HasPrefix(index.key(body), prefix) {
-				return false
-			}
-			page = append(page, st.record(body))
-			return len(page) < limit
-		})
+		page = st.ascend(page[:0], alias, prefix, from, at, limit)
 		if moves&1 == 0 && moves == st.moves.Load() {
-			break
+			return page
 		}
-		runtime.Gosched()
 	}
+	st.moving.RLock()
+	defer st.moving.RUnlock()
+	return st.ascend(page[:0], alias, prefix, from, at, limit)
+}
+
+// ascend appends to page what scan looks for, up to limit.
+func (st *Store) ascend(page []Record, alias bool, prefix, from []byte, at uint32, limit int) []Record {
+	c := st.core.Load()
+	index := c.names
+	if alias {
+		index = c.aliases
+	}
+	index.ascend(c.segs.Load(), from, at, func(_ uint32, body []byte) bool {
+		if !bytes.HasPrefix(index.key(body), prefix) {
+			return false
+		}
+		page = append(page, st.record(body))
+		return len(page) < limit
+	})
 	return page
 }
 
