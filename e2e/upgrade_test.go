@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/flagraft/flagraft/e2e/faults/disk"
 	"github.com/flagraft/flagraft/e2e/mutant"
 	"github.com/flagraft/flagraft/e2e/nodes"
+	"github.com/flagraft/flagraft/fsm"
 )
 
 // lastOfLevelOne is the last commit whose binary knows only format level 1.
@@ -115,7 +117,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.NoError(t, back.Start())
 	require.Eventually(t, func() bool {
 		log, err := os.ReadFile(back.Log)
-		return err == nil && strings.Contains(string(log), "start it with a version that knows level 3")
+		return err == nil && strings.Contains(string(log), fmt.Sprintf("start it with a version that knows level %d", fsm.FormatLevel))
 	}, 30*time.Second, 50*time.Millisecond, "an old binary joins")
 	back.Kill()
 	require.NoError(t, os.RemoveAll(back.Dir))
@@ -205,6 +207,6 @@ func getsSnapshot(t *testing.T, ctx context.Context, c *nodes.Cluster, l *disk.L
 func risen(t *testing.T, ctx context.Context, c *nodes.Cluster) {
 	t.Helper()
 	for _, n := range c.Nodes {
-		require.Eventually(t, func() bool { s, err := n.Status(ctx); return err == nil && s.FormatLevel == 3 }, 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, func() bool { s, err := n.Status(ctx); return err == nil && s.FormatLevel == fsm.FormatLevel }, 30*time.Second, 20*time.Millisecond)
 	}
 }

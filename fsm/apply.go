@@ -39,6 +39,9 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.ids != nil {
+		f.ids.SetLimits(identityLimits(f.current.Level()))
+	}
 	switch kind {
 	case KindGenesis:
 		return nil, f.applyGenesis(body)

@@ -4,19 +4,24 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // Format levels. Everything in the log and in snapshots belongs to a level; a
 // cluster is at the level in its state (see [State.Level]) and writes nothing of
 // a higher one. Level 2 added the entries that compare state hashes, the table of
 // backup schedules (ADR 8) and restores through the log; level 3 the tables behind
-// invitations, webhooks, feature versions, metadata and the rest of the admin API.
+// invitations, webhooks, feature versions, metadata and the rest of the admin API;
+// level 4 more than five million identities in an environment.
 const (
 	// BaseLevel is the level every installation is born at, so that nodes of any
 	// version can form a cluster together.
 	BaseLevel uint8 = 1
 	// FormatLevel is the newest level this binary reads and writes.
-	FormatLevel uint8 = 3
+	FormatLevel uint8 = 4
+
+	manyIdentitiesLevel uint8 = 4
 )
 
 // ErrFormatLevel is the error of a write that needs a higher level than the
@@ -38,6 +43,16 @@ func NewLevelEntry(level uint8, now time.Time) []byte {
 
 // Level returns the format level of the cluster as of this state; 0 before it is born.
 func (s *State) Level() uint8 { return s.Genesis.Level }
+
+// identityLimits are those of a level. What an installation wants to allow below
+// them is its leader's setting.
+func identityLimits(level uint8) identity.Limits {
+	l := identity.DefaultLimits()
+	if level >= manyIdentitiesLevel {
+		l.Identities = identity.MaxIdentities
+	}
+	return l
+}
 
 // applyLevel raises the level; it never falls, so a second entry changes nothing.
 func (f *FSM) applyLevel(body []byte) error {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 // TestLevelOneIsFixed names the tables and kinds that binaries of level 1 know. One that is not among them needs a later level: an old node
@@ -57,6 +59,26 @@ func TestLevelRisesByAnEntryAndNeverFalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, FormatLevel, f.State().Level())
 	require.Equal(t, FormatLevel, throughSnapshot(t, f).State().Level())
+}
+
+func TestIdentitiesOfAnEnvironmentBeyondFiveMillionNeedLevelFour(t *testing.T) {
+	f, p, w := newLevelWriter(t)
+	bound := func() int {
+		_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error { Tags.Put(tx, Tag{Label: "any"}); return nil })
+		require.NoError(t, err)
+		return f.ids.Limits().Identities
+	}
+	require.Equal(t, 5_000_000, bound())
+	_, _, err := p.Propose(context.Background(), NewLevelEntry(3, time.Now()))
+	require.NoError(t, err)
+	require.Equal(t, 5_000_000, bound(), "a node of an older version would refuse what this one takes")
+	_, _, err = p.Propose(context.Background(), NewLevelEntry(4, time.Now()))
+	require.NoError(t, err)
+	require.Equal(t, identity.MaxIdentities, bound())
+
+	restored := throughSnapshot(t, f)
+	restored.Apply(p.log[len(p.log)-1])
+	require.Equal(t, identity.MaxIdentities, restored.ids.Limits().Identities)
 }
 
 // laterTable stands for a table of the newest level.

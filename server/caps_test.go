@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/servertest"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -33,6 +34,11 @@ func limits(t *testing.T, n *servertest.Node) (used, most map[string]float64) {
 		used[l.Name], most[l.Name] = l.Used, l.Max
 	}
 	return used, most
+}
+
+func TestABoundThatCannotBeKeptIsRefused(t *testing.T) {
+	err := servertest.TryStart(t, func(st *settings.Settings) { st.MaxIdentities = identity.MaxIdentities + 1 })
+	require.ErrorContains(t, err, "--max-identities is 60000001")
 }
 
 // TestIdentityCaps reaches the caps of identities, of their traits and of trait keys, through the SDK API and the admin API, on a follower.

@@ -2,8 +2,10 @@ package server
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/settings"
 	"github.com/flagraft/flagraft/server/tracing"
 )
@@ -12,9 +14,16 @@ import (
 func CheckSettings(st *settings.Settings) error {
 	_, proxies := parseProxies(st.TrustedProxies)
 	_, traces := tracing.Wanted()
-	return errors.Join(proxies, traces, cluster.Config{
+	return errors.Join(proxies, traces, checkIdentities(st), cluster.Config{
 		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 	}.Check())
+}
+
+func checkIdentities(st *settings.Settings) error {
+	if st.MaxIdentities > identity.MaxIdentities {
+		return fmt.Errorf("--max-identities is %d, and an environment has room for %d", st.MaxIdentities, identity.MaxIdentities)
+	}
+	return nil
 }
 
 // ClusterTLS are the files of the cluster port's certificates.

@@ -113,6 +113,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 			err = errors.Join(err, n.Stop(ctx))
 		}
 	}()
+	if err := CheckSettings(n.settings); err != nil {
+		return err
+	}
 	if n.management, err = n.startManagement(); err != nil {
 		return err
 	}

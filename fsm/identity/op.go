@@ -128,9 +128,12 @@ type Limits struct {
 	// TraitBytes bounds the sum of len(key)+len(value literal) over one identity's traits. Keep it below 1 MB: a segment
 	// holds 2,048 identities and is copied as a whole.
 	TraitBytes int
-	// Identities bounds the identities of one environment. The layout itself ends at 60 million.
+	// Identities bounds the identities of one environment, up to MaxIdentities.
 	Identities int
 }
 
-// DefaultLimits are the documented caps: 64 KB of traits an identity, 5 million identities an environment.
+// MaxIdentities is what the layout of one environment has room for, with records of up to 2 KB: 26 bits number the slots.
+const MaxIdentities = 60_000_000
+
+// DefaultLimits are 64 KB of traits an identity and 5 million identities an environment.
 func DefaultLimits() Limits { return Limits{TraitBytes: 64 << 10, Identities: 5_000_000} }

@@ -52,6 +52,9 @@ func (s *Stores) Seed() [16]byte { return s.seed }
 // SetLimits sets the caps of the operations that follow. Not part of a snapshot: the FSM sets them from its own state.
 func (s *Stores) SetLimits(l Limits) { s.limits = l }
 
+// Limits are the caps that SetLimits set, or DefaultLimits.
+func (s *Stores) Limits() Limits { return s.limits }
+
 // Environment returns the store of an environment, nil when it has no identity yet. Every method of a nil *Store answers
 // like an empty one.
 func (s *Stores) Environment(id uint64) *Store { return (*s.shards[id%storeShards].Load())[id] }

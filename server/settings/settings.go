@@ -86,7 +86,7 @@ type Settings struct {
 	MaxSegmentOverrides int `flag:"max-segment-overrides" usage:"segment overrides per environment"`
 	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
-	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment, of the 5000000 there can be; the leader's setting counts"`
+	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment, 60000000 at most; the leader's setting counts"`
 	MaxTraitBytes       int `flag:"max-trait-bytes" default:"65536" usage:"bytes of one identity's trait keys and values, 65536 at most; the leader's setting counts"`
 	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
