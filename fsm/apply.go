@@ -282,7 +282,7 @@ func (a *rowApplier) write(index uint64, w *write) error {
 	for _, c := range entry.Changes {
 		entry.Size += uint64(len(c.Before) + len(c.After) + 16)
 	}
-	return a.put(ChangeLog.def, w.ID, must(encMode.Marshal(&entry)))
+	return a.insert(ChangeLog.def, w.ID, &stored[ChangeLogEntry]{row: entry, raw: must(encMode.Marshal(&entry))})
 }
 
 func (a *rowApplier) op(o *op) error {
@@ -304,6 +304,11 @@ func (a *rowApplier) put(def *tableDef, id uint64, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
+	return a.insert(def, id, object)
+}
+
+// insert is put with a row that was decoded.
+func (a *rowApplier) insert(def *tableDef, id uint64, object any) error {
 	before, err := a.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
 	if err != nil {
 		return err

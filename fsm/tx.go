@@ -1,6 +1,9 @@
 package fsm
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-memdb"
 
@@ -18,6 +21,8 @@ type Tx struct {
 	now        Time
 	author     Author
 	writeID    uint64
+	given      counters // by this transaction
+	turn       counters // by those before it in the turn
 	ops        []op
 	last       map[rowKey]int // position of the last op per row, while no range came after it
 	identities []identity.Op
@@ -76,10 +81,33 @@ func (tx *Tx) NextSegmentRuleID() uint64 { return tx.next(sequenceSegmentRule) }
 func (tx *Tx) NextConditionID() uint64 { return tx.next(sequenceCondition) }
 
 func (tx *Tx) next(id uint64) uint64 {
+	last := tx.lastGiven(id) + 1
+	tx.given[id] = last
+	return last
+}
+
+// lastGiven is the last number of a sequence that any transaction was given.
+func (tx *Tx) lastGiven(id uint64) uint64 {
+	if last, ok := tx.given[id]; ok {
+		return last
+	}
+	if last, ok := tx.turn[id]; ok {
+		return last
+	}
 	s, _ := sequences.Get(tx, id)
-	s.ID, s.Last = id, s.Last+1
-	sequences.Put(tx, s)
 	return s.Last
+}
+
+// counters are the last numbers given of sequences, by their ids. The log needs the last
+// of a turn only, so they are no rows before its end.
+type counters map[uint64]uint64
+
+// ops puts the counters into the table of sequences.
+func (c counters) ops() (list []op) {
+	for _, id := range slices.Sorted(maps.Keys(c)) {
+		list = append(list, op{Table: sequences.def.number, ID: id, Row: must(encMode.Marshal(&sequence{ID: id, Last: c[id]}))})
+	}
+	return list
 }
 
 // Audit adds a row to Flagsmith's audit log and moves on updated_at of the
@@ -169,7 +197,7 @@ func (tx *Tx) finish() (write, bool) {
 	if len(tx.ops) == 0 && len(tx.identities) == 0 {
 		return write{}, false
 	}
-	sequences.Put(tx, sequence{ID: uint64(ChangeLog.def.number), Last: tx.writeID})
+	tx.given[uint64(ChangeLog.def.number)] = tx.writeID
 	w := write{ID: tx.writeID, Author: tx.author, Ops: tx.ops}
 	w.IdentityOps = len(tx.identities)
 	for i := range tx.identities {

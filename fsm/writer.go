@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
 	"time"
 
@@ -227,13 +228,13 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	now := max(TimeOf(w.clock()), state.Time+1)
 	start, size := time.Now(), 0
 	c := changeset{Seq: state.Seq + 1}
-	named := identitiesNamed{}
+	named, turn := identitiesNamed{}, counters{}
 	guard := w.caps.guard(state)
 	for _, r := range batch {
 		if n > 0 && (size > maxTurnBytes || time.Since(start) > maxTurnTime) {
 			break
 		}
-		bytes := w.runOne(r, fork, state, now, guard)
+		bytes := w.runOne(r, fork, state, turn, now, guard)
 		if n > 0 && r.writes && (size+bytes > maxTurnBytes || named.some(r.tx)) {
 			r.tx.txn.Abort()
 			break // a turn of its own; it runs again there
@@ -242,6 +243,7 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 		if r.writes {
 			named.add(r.tx)
 			r.tx.txn.Commit() // into the fork: the next transaction sees it
+			maps.Copy(turn, r.tx.given)
 			c.Writes = append(c.Writes, r.write)
 			size += bytes
 			now++
@@ -250,6 +252,8 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	if len(c.Writes) == 0 {
 		return n, nil
 	}
+	final := &c.Writes[len(c.Writes)-1]
+	final.Ops = append(final.Ops, turn.ops()...)
 	c.Time = now - 1
 	return n, newEntry(KindChangeset, state.Level(), must(encMode.Marshal(&c)))
 }
@@ -286,7 +290,7 @@ func (named identitiesNamed) add(tx *Tx) {
 }
 
 // runOne runs one transaction and leaves its result in r; it returns its size.
-func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, guard *identity.Guard) int {
+func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, turn counters, now Time, guard *identity.Guard) int {
 	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
 	r.timing.Wait.Ended = time.Now()
 	if r.run == nil {
@@ -295,9 +299,8 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, now Time, g
 	if r.err = r.ctx.Err(); r.err != nil {
 		return 0
 	}
-	tx := &Tx{txn: fork.Txn(true), fork: fork, state: state, now: now, author: r.author, last: map[rowKey]int{}}
-	s, _ := sequences.Get(tx, uint64(ChangeLog.def.number))
-	tx.writeID = s.Last + 1
+	tx := &Tx{txn: fork.Txn(true), fork: fork, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
+	tx.writeID = tx.lastGiven(uint64(ChangeLog.def.number)) + 1
 	r.tx = tx
 	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
 		r.err = ErrTooLarge
