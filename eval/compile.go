@@ -121,6 +121,10 @@ func (c *compiler) features(e *Environment) {
 		e.features[i] = feature{context: context, split: c.split(context)}
 	}
 	e.featureIndex = c.featureIndex()
+	if c.sameOverrides(e) {
+		c.takeOverrides(e)
+		return
+	}
 	counts := make([]int, len(e.features))
 	total := 0
 	c.eachOverride(e, func(feature, _ int, _ *FeatureContext) {
@@ -144,6 +148,25 @@ func (c *compiler) features(e *Environment) {
 		c.rank(&e.features[i])
 		if len(e.features[i].mask) > 0 {
 			e.features[i].first = e.features[i].mask[0]
+		}
+	}
+}
+
+// sameOverrides reports whether every feature and segment is where it was, with the
+// same overrides.
+func (c *compiler) sameOverrides(e *Environment) bool {
+	return c.prev != nil && c.sameNames() &&
+		slices.EqualFunc(e.segments, c.prev.segments, func(a, b *segment) bool { return a.context == b.context })
+}
+
+func (c *compiler) takeOverrides(e *Environment) {
+	for i := range e.features {
+		f, old := &e.features[i], &c.prev.features[i]
+		f.overrides, f.splits, f.first, f.mask = old.overrides, old.splits, old.first, old.mask
+		for j, s := range f.splits {
+			if s != nil {
+				c.cache.splits[f.overrides[j].Context] = s
+			}
 		}
 	}
 }
@@ -189,9 +212,12 @@ func (c *compiler) split(f *FeatureContext) *split {
 	return s
 }
 
+func (c *compiler) sameNames() bool {
+	return slices.EqualFunc(c.spec.Features, c.prev.features, func(a *FeatureContext, b feature) bool { return a.Name == b.context.Name })
+}
+
 func (c *compiler) featureIndex() map[string]int32 {
-	if c.prev != nil && slices.EqualFunc(c.spec.Features, c.prev.features,
-		func(a *FeatureContext, b feature) bool { return a.Name == b.context.Name }) {
+	if c.prev != nil && c.sameNames() {
 		return c.prev.featureIndex
 	}
 	index := make(map[string]int32, len(c.spec.Features))

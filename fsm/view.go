@@ -41,8 +41,8 @@ type View struct {
 	// Compiled is when it was made.
 	Compiled Span
 
-	states   map[uint64]*ServedState // by feature state
-	segments map[uint64]*servedSegment
+	states    map[uint64]*ServedState // the defaults, by feature state
+	overrides *segmentOverrides
 	*onDemand
 	prepared *prepared
 }
@@ -150,55 +150,35 @@ func AppendIndexToken(dst []byte, epoch string, index uint64) []byte {
 type viewCompiler struct {
 	*View
 	previous *View
-	links    map[uint64]*FeatureSegment // of the environment
-	feature  *Feature                   // of the row before: rows come by feature
+	feature  *Feature // of the row before: rows come by feature
 }
 
 func (c *viewCompiler) compile() {
 	v := c.View
-	defaults := liveStates(v.State, v.Environment.ID, StateDefault)
-	overrides := liveStates(v.State, v.Environment.ID, StateSegment)
-	v.states = make(map[uint64]*ServedState, len(defaults)+len(overrides))
-	v.segments = make(map[uint64]*servedSegment, len(c.previous.segments))
-	c.links = make(map[uint64]*FeatureSegment, len(overrides))
-	for link := range FeatureSegmentsByEnvironment.Refs(v.State, v.Environment.ID) {
-		c.links[link.ID] = link
-	}
-
+	defaults := liveStates(v.State, v.Environment.ID, StateDefault, len(c.previous.states))
 	slices.SortFunc(defaults, func(a, b *FeatureState) int { return cmp.Compare(a.ID, b.ID) })
-	spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
+	v.states = make(map[uint64]*ServedState, len(defaults))
+	v.Features = make([]ServedFeature, 0, len(defaults))
+	spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name, Features: make([]*eval.FeatureContext, 0, len(defaults))}
 	for _, row := range defaults {
-		if s := c.serve(row, nil); s != nil {
+		if s := c.serve(row, nil, c.previous.states); s != nil {
+			v.states[row.ID] = s
 			v.Features = append(v.Features, ServedFeature{Default: s})
 			spec.Features = append(spec.Features, s.Context)
 		}
 	}
-	byContext := make(map[*eval.FeatureContext]*ServedState, len(overrides))
-	for _, row := range overrides {
-		if s := c.serveOverride(row); s != nil {
-			byContext[s.Context] = s
-		}
-	}
-	spec.Segments = v.segmentContexts(c.previous)
+	v.overrides = c.serveOverrides()
+	spec.Segments = v.overrides.contexts
 	v.Engine = eval.Compile(spec, c.previous.Engine)
-	for i := range v.Features {
-		ranked := v.Engine.Overrides(i)
-		if len(ranked) == 0 {
-			continue
-		}
-		served := make([]*ServedState, len(ranked))
-		for j, o := range ranked {
-			served[j] = byContext[o.Context]
-		}
-		v.Features[i].Overrides = served
-	}
+	c.rank()
 }
 
 // liveStates returns the states of one kind that are in force: of several
 // versions of a state the newest one that is live. Live is judged by the
-// replicated time of the state, which the Scheduler moves past due times.
-func liveStates(s *State, environment uint64, kind byte) []*FeatureState {
-	var live []*FeatureState
+// replicated time of the state, which the Scheduler moves past due times. They are
+// about as many as expected.
+func liveStates(s *State, environment uint64, kind byte, expected int) []*FeatureState {
+	live := make([]*FeatureState, 0, expected)
 	for row := range FeatureStatesByEnvironment.Refs(s, environment, kind) { // by feature, then id
 		if row.LiveFrom > s.Time {
 			continue

@@ -69,7 +69,7 @@ func (v *View) appendProject(dst []byte) []byte {
 		if v.Engine == nil {
 			break // the head of a later page
 		}
-		g := v.segments[row.ID]
+		g := v.overrides.segments[row.ID]
 		if g == nil {
 			if row.Feature != 0 {
 				continue // of one feature, without an override here

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -23,22 +22,6 @@ func newServedSegment(row *Segment, previous *servedSegment) *servedSegment {
 		return &servedSegment{row: row, rules: previous.rules}
 	}
 	return &servedSegment{row: row, rules: EngineRules(row.Rules)}
-}
-
-// segmentContexts makes the engine's segments, by ascending id; a context whose
-// overrides are the same stays the same.
-func (v *View) segmentContexts(previous *View) []*eval.SegmentContext {
-	contexts := make([]*eval.SegmentContext, 0, len(v.segments))
-	for _, id := range slices.Sorted(maps.Keys(v.segments)) {
-		g := v.segments[id]
-		if old := previous.segments[id]; old != nil && old.row == g.row && slices.Equal(old.overrides, g.overrides) {
-			g.context = old.context
-		} else {
-			g.context = g.compile()
-		}
-		contexts = append(contexts, g.context)
-	}
-	return contexts
 }
 
 func (g *servedSegment) compile() *eval.SegmentContext {
@@ -89,7 +72,7 @@ func (v *View) Segments() *eval.Environment {
 	v.matcherOnce.Do(func() {
 		spec := &eval.Spec{Key: v.Environment.APIKey, Name: v.Environment.Name}
 		for row := range SegmentsByProject.Refs(v.State, v.Project.ID) {
-			g := v.segments[row.ID]
+			g := v.overrides.segments[row.ID]
 			if g == nil {
 				g = newServedSegment(row, nil)
 			}

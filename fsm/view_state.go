@@ -25,22 +25,30 @@ type ServedState struct {
 	fragments [formats]fragments
 }
 
-// serve returns the served form of a row, the previous one if nothing it is made
+// serve returns the served form of a row, the one among previous if nothing it is made
 // of changed; nil when its feature is gone.
-func (c *viewCompiler) serve(row *FeatureState, segment *FeatureSegment) *ServedState {
+func (c *viewCompiler) serve(row *FeatureState, segment *FeatureSegment, previous map[uint64]*ServedState) *ServedState {
+	f := c.featureOf(row)
+	if f == nil {
+		return nil
+	}
+	if s := previous[row.ID]; s != nil && s.State == row && s.Segment == segment && c.same(s, f) {
+		return s
+	}
+	return newServedState(c.State, row, f, segment, c.Environment.HideSensitiveData)
+}
+
+// featureOf is the feature of a row, nil when it is gone.
+func (c *viewCompiler) featureOf(row *FeatureState) *Feature {
 	if c.feature == nil || c.feature.ID != row.Feature {
-		if c.feature = Features.Ref(c.State, row.Feature); c.feature == nil {
-			return nil
-		}
+		c.feature = Features.Ref(c.State, row.Feature)
 	}
-	hidden := c.Environment.HideSensitiveData
-	s := c.previous.states[row.ID]
-	if s == nil || s.State != row || s.Feature != c.feature || s.Segment != segment ||
-		s.hidden != hidden || !s.sameOptions(c.State) {
-		s = newServedState(c.State, row, c.feature, segment, hidden)
-	}
-	c.states[row.ID] = s
-	return s
+	return c.feature
+}
+
+// same reports whether a state of the same rows would be served the same way.
+func (c *viewCompiler) same(s *ServedState, f *Feature) bool {
+	return s.Feature == f && s.hidden == c.Environment.HideSensitiveData && s.sameOptions(c.State)
 }
 
 // sameOptions reports whether the options of the state's values are the rows
@@ -55,28 +63,6 @@ func (s *ServedState) sameOptions(r Reader) bool {
 		}
 	}
 	return true
-}
-
-// serveOverride serves a segment override and files it under its segment.
-func (c *viewCompiler) serveOverride(row *FeatureState) *ServedState {
-	link := c.links[row.FeatureSegment]
-	if link == nil {
-		return nil
-	}
-	g := c.segments[link.Segment]
-	if g == nil {
-		segment := Segments.Ref(c.State, link.Segment)
-		if segment == nil {
-			return nil
-		}
-		g = newServedSegment(segment, c.previous.segments[segment.ID])
-		c.segments[segment.ID] = g
-	}
-	s := c.serve(row, link)
-	if s != nil {
-		g.overrides = append(g.overrides, s)
-	}
-	return s
 }
 
 // ServeOverride returns the served form of an identity override of this
