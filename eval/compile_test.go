@@ -38,6 +38,37 @@ func TestCompileReusesWhatIsUnchanged(t *testing.T) {
 	}
 }
 
+// TestCompileTakesOverridesOver changes a default, and then an override: the lists of the others stay, also over two steps.
+func TestCompileTakesOverridesOver(t *testing.T) {
+	spec := func(value string, segments ...*SegmentContext) *Spec {
+		return &Spec{Key: "e", Features: []*FeatureContext{{Name: "f", Value: String(value)}}, Segments: segments}
+	}
+	a, b := override("a", Int(2)), override("b", Int(1))
+	a.Rules, b.Rules = rulesOf(All, on(Equal, "x")), rulesOf(All, on(Equal, "x"))
+	b.Overrides[0].Variants = []Variant{{Weight: Int(100), Value: String("of b")}}
+	env := Compile(spec("1", a, b), nil)
+	value := func() string {
+		var subject Subject
+		var ev Evaluation
+		subject.Reset(env)
+		subject.SetIdentity("i", "i")
+		subject.SetTrait("t", String("x"))
+		env.Evaluate(&subject, &ev)
+		return fmt.Sprint(env.Overrides(0)[0].Context.Priority, env.Value(0, ev.Outcomes[0]).Text())
+	}
+	want, list, split := value(), &env.Overrides(0)[0], env.features[0].splits[0]
+	for step := range 2 {
+		env = Compile(spec(fmt.Sprint(step), a, b), env)
+		require.Same(t, list, &env.Overrides(0)[0])
+		require.Equal(t, want, value())
+		require.Equal(t, fmt.Sprint(step), env.features[0].context.Value.Text())
+	}
+	env = Compile(spec("1", &SegmentContext{Key: "a", Rules: a.Rules, Overrides: []*FeatureContext{{Name: "f", Priority: Int(3)}}}, b), env)
+	require.NotSame(t, list, &env.Overrides(0)[0])
+	require.Same(t, split, env.features[0].splits[0])
+	require.Equal(t, want, value())
+}
+
 // TestCompileForgets checks that a long lineage does not collect names.
 func TestCompileForgets(t *testing.T) {
 	var env *Environment

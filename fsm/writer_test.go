@@ -368,3 +368,50 @@ func TestScheduledVersionsBecomeLive(t *testing.T) {
 	state, _ = FeatureStatesByEnvironment.First(p.fsm.State(), e.ID, StateDefault, f.ID)
 	require.Zero(t, state.FeatureVersion)
 }
+
+// TestNumbersOfATurn runs four transactions as one turn, one of which fails: ids go on without a gap, in the turn and behind it, and the log
+// has the last number of each sequence once.
+func TestNumbersOfATurn(t *testing.T) {
+	f, p, w := newLevelWriter(t) // one tag is there
+	failed := errors.New("not this one")
+	var ids []uint64
+	create := func(err error) *request {
+		return &request{ctx: t.Context(), answer: make(chan outcome, 1), run: func(tx *Tx) error {
+			for range 2 {
+				tag := Tags.Put(tx, Tag{Label: "of a turn"})
+				if err == nil {
+					ids = append(ids, tag.ID)
+				}
+			}
+			return err
+		}}
+	}
+	n, entry := w.run([]*request{create(nil), create(failed), create(nil), create(nil)})
+	require.Equal(t, 4, n)
+	require.Equal(t, []uint64{2, 3, 4, 5, 6, 7}, ids)
+	_, body, err := splitEntry(entry)
+	require.NoError(t, err)
+	var c changeset
+	require.NoError(t, decodeBody(body, &c))
+	require.Len(t, c.Writes, 3)
+	for i, w := range c.Writes {
+		require.Equal(t, uint64(2+i), w.ID)
+		sequences := 0
+		for _, o := range w.Ops {
+			if o.Table == 22 {
+				sequences++
+			}
+		}
+		require.Equal(t, []int{0, 0, 2}[i], sequences)
+	}
+	_, _, err = p.Propose(t.Context(), entry)
+	require.NoError(t, err)
+	written, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		require.Equal(t, uint64(8), Tags.Put(tx, Tag{Label: "behind it"}).ID)
+		return nil
+	})
+	require.NoError(t, err)
+	last, ok := ChangeLog.Get(f.State(), 5)
+	require.True(t, ok)
+	require.Equal(t, written.Index, last.Index)
+}
