@@ -5,8 +5,10 @@
 package balancer
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -125,8 +127,14 @@ type transport struct {
 
 var errNone = errors.New("no node is ready")
 
-// RoundTrip tries each node once at most, the next one only after a refused connection.
+// RoundTrip tries each node once at most, the next one only after a refused connection. A body is read before anything is sent, as
+// balancers do: net/http closes it as soon as the answer is passed on, and the transport cuts a connection whose body, all of it sent, ends
+// that way.
 func (t *transport) RoundTrip(r *http.Request) (resp *http.Response, err error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
 	for range t.balancer.backends {
 		one := t.balancer.next()
 		if one == nil {
@@ -134,6 +142,9 @@ func (t *transport) RoundTrip(r *http.Request) (resp *http.Response, err error) 
 		}
 		out := r.Clone(r.Context())
 		out.URL = &url.URL{Scheme: "http", Host: one.Addr, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+		if body != nil {
+			out.Body = io.NopCloser(bytes.NewReader(body))
+		}
 		resp, err = t.pool.RoundTrip(out)
 		var dial *net.OpError
 		if err == nil || !errors.As(err, &dial) || dial.Op != "dial" {
@@ -145,4 +156,13 @@ func (t *transport) RoundTrip(r *http.Request) (resp *http.Response, err error) 
 		err = errNone
 	}
 	return nil, err
+}
+
+// readBody is nil for a request without a body.
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+	defer func() { _ = r.Body.Close() }() // only read
+	return io.ReadAll(r.Body)
 }
