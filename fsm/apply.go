@@ -39,7 +39,7 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.ids != nil {
+	if f.ids != nil { // here, for the level rises, and the stores are replaced, in several places
 		f.ids.SetLimits(identityLimits(f.current.Level()))
 	}
 	switch kind {

@@ -98,7 +98,7 @@ func compileView(s *State, environment uint64, previous *View) *View {
 		return nil
 	}
 	if previous == nil {
-		previous = &View{}
+		previous = &View{overrides: &segmentOverrides{}}
 	}
 	c := viewCompiler{View: v, previous: previous}
 	c.compile()

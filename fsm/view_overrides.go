@@ -20,14 +20,9 @@ type segmentOverrides struct {
 	contexts  []*eval.SegmentContext    // of segments, by ascending id
 }
 
-var noOverrides = &segmentOverrides{}
-
 // serveOverrides serves the segment overrides of the environment.
 func (c *viewCompiler) serveOverrides() *segmentOverrides {
 	previous := c.previous.overrides
-	if previous == nil {
-		previous = noOverrides
-	}
 	o := &segmentOverrides{
 		rows:  liveStates(c.State, c.Environment.ID, StateSegment, len(previous.rows)),
 		links: slices.AppendSeq(make([]*FeatureSegment, 0, len(previous.links)), FeatureSegmentsByEnvironment.Refs(c.State, c.Environment.ID)),

@@ -135,6 +135,20 @@ var changes = []func(s *stage, tx *fsm.Tx, r *rand.Rand){
 			fsm.Features.Delete(tx, f.ID)
 		}
 	},
+	func(s *stage, tx *fsm.Tx, r *rand.Rand) { // one without overrides goes as another comes: the rest moves up
+		for _, f := range fsm.FeaturesByProject.List(tx, s.env.Project) {
+			linked := slices.ContainsFunc(fsm.FeatureSegmentsByEnvironment.List(tx, s.env.ID), func(l fsm.FeatureSegment) bool { return l.Feature == f.ID })
+			state, ok := fsm.FeatureStatesByEnvironment.First(tx, s.env.ID, fsm.StateDefault, f.ID)
+			if linked || !ok {
+				continue
+			}
+			fsm.FeatureStates.Delete(tx, state.ID)
+			fsm.Features.Delete(tx, f.ID)
+			f = fsm.Features.Put(tx, fsm.Feature{Name: fmt.Sprint("instead ", r.Uint32()), Project: s.env.Project, Type: fsm.Standard})
+			fsm.FeatureStates.Put(tx, fsm.FeatureState{Feature: f.ID, Environment: s.env.ID, Value: text("default"), LiveFrom: tx.Now()})
+			return
+		}
+	},
 	func(s *stage, tx *fsm.Tx, r *rand.Rand) {
 		if o, ok := anyOf(slices.Collect(fsm.MultivariateOptions.All(tx)), r); ok {
 			o.Value = text(fmt.Sprint("variant ", r.IntN(9)))
