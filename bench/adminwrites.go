@@ -45,7 +45,7 @@ func (b *bench) adminWrites(ctx context.Context, dir string) error {
 		s := b.report.add(&Scenario{Name: nameAdmin + suffix, Title: "PATCH a feature state through " + where, Nodes: 3, Conns: writers, Items: 1, Writes: true})
 		at := sideOf(cluster)
 		at.addrs = []string{n.API}
-		return &play{s, []turn{{side: &at, source: source, keep: &s.Flagraft}}}
+		return &play{Scenario: s, turns: []turn{{side: &at, source: source, keep: &s.Flagraft}}}
 	}
 	follower := cluster.Nodes[0]
 	if follower == leader {

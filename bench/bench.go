@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/probe"
 	"github.com/flagraft/flagraft/bench/seed"
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
@@ -132,7 +133,34 @@ func (b *bench) fill(ctx context.Context, s side, r seed.Requests) error {
 		return fmt.Errorf("load identities: %w", err)
 	}
 	b.say("%d identities loaded in %s", b.Profile.Identities, result.Elapsed.Round(time.Millisecond))
-	return nil
+	return b.quiet(ctx, s)
+}
+
+// Servers are quiet when they take less than a twentieth of a core for quietFor.
+const (
+	quietFor    = time.Second
+	quietAtMost = time.Minute
+)
+
+// quiet waits until the servers have done what a load leaves behind, as the snapshot of the
+// log that it has filled: it would be counted to the requests that are measured next.
+func (b *bench) quiet(ctx context.Context, s side) error {
+	before, err := probe.CPU(s.pids...)
+	for begin := time.Now(); err == nil; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(quietFor):
+		}
+		var now time.Duration
+		if now, err = probe.CPU(s.pids...); err == nil && now-before < quietFor/20 {
+			return nil
+		}
+		if before = now; time.Since(begin) > quietAtMost {
+			return fmt.Errorf("the servers are still busy %s after a load", quietAtMost)
+		}
+	}
+	return err
 }
 
 // prefix is that of identities nobody has made yet.

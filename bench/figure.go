@@ -3,8 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
-	"time"
 
+	"github.com/flagraft/flagraft/bench/load"
 	"github.com/flagraft/flagraft/bench/probe"
 )
 
@@ -43,24 +43,22 @@ func (b *bench) figure(f *Figure) {
 
 // during runs something and says what it took of the machine.
 func (s *side) during(ctx context.Context, run func() error) (c Conditions, err error) {
-	before, err := s.read(ctx)
+	before, err := s.counters(ctx)
 	if err != nil {
 		return c, err
 	}
-	start := time.Now()
-	if err := run(); err != nil {
-		return c, err
-	}
-	wall := time.Since(start)
-	after, err := s.read(ctx)
+	o, err := s.spend(func() (*load.Result, error) { return nil, run() })
 	if err != nil {
 		return c, err
 	}
-	n := after.counters.Since(before.counters)
-	cpu := after.servers - before.servers
-	c = Conditions{Cores: cpu.Seconds() / wall.Seconds(), StoreMillis: storeMillis(n)}
-	if cpu > 0 {
-		c.GCShare = float64(n.GC) / float64(cpu)
+	after, err := s.counters(ctx)
+	if err != nil {
+		return c, err
+	}
+	n := after.Since(before)
+	c = Conditions{Cores: o.servers.Seconds() / o.wall.Seconds(), StoreMillis: storeMillis(n)}
+	if o.servers > 0 {
+		c.GCShare = float64(n.GC) / float64(o.servers)
 	}
 	c.Load, err = probe.Load()
 	return c, err

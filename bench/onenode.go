@@ -101,8 +101,8 @@ func (b *bench) notModified(ctx context.Context, dir string, node, floor *side, 
 	defer stop()
 	s := b.report.add(&Scenario{Name: nameNotModified, Title: "GET /flags/ with If-None-Match, 304", Nodes: 1, Conns: b.Conns, Items: 1, Status: 304})
 	whole := &Scenario{Name: nameNotModified + "-whole", Conns: b.Conns, Items: 1}
-	return b.play(ctx, &play{s, []turn{{side: node, source: source, keep: &s.Flagraft}, {side: same, source: source, keep: &s.Floor}}},
-		&play{whole, []turn{{side: floor, source: r.Flags, keep: &s.Beside}}})
+	return b.play(ctx, &play{Scenario: s, turns: []turn{{side: node, source: source, keep: &s.Flagraft}, {side: same, source: source, keep: &s.Floor}}},
+		&play{Scenario: whole, turns: []turn{{side: floor, source: r.Flags, keep: &s.Beside}}})
 }
 
 // tagOf is the entity tag of the flags.
@@ -126,13 +126,13 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 		return b.report.add(&Scenario{Name: name + suffix, Title: title + more, Nodes: 1, Conns: b.Conns, Rate: rate, Items: 1})
 	}
 	s := add("", "", 0)
-	if err := b.play(ctx, &play{s, []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
+	if err := b.play(ctx, &play{Scenario: s, turns: []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
 		return err
 	}
 	half := float64(int(min(medianOf(s.Flagraft, perSecond), medianOf(s.Floor, perSecond)) / 2))
 	if b.wants(name + suffixOpen) {
 		s := add(suffixOpen, "", half)
-		if err := b.play(ctx, &play{s, []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
+		if err := b.play(ctx, &play{Scenario: s, turns: []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 			continue
 		}
 		s := add(suffixOpen+d.suffix, ", "+d.title, half)
-		if err := b.play(ctx, &play{s, []turn{
+		if err := b.play(ctx, &play{Scenario: s, turns: []turn{
 			{side: node, source: source, keep: &s.Flagraft, beside: d}, {side: floor, source: source, keep: &s.Floor}, {side: floor, source: source, keep: &s.Beside, beside: d},
 		}}); err != nil {
 			return err
@@ -155,7 +155,7 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 func (b *bench) writing(ctx context.Context, name, title string, s *side, items int, conns []int, source func() load.Source) error {
 	add := func(suffix string, conns int, rate float64) *play {
 		sc := b.report.add(&Scenario{Name: name + suffix, Title: title, Nodes: len(s.pids), Conns: conns, Rate: rate, Items: items, Writes: true})
-		return &play{sc, []turn{{side: s, source: source, keep: &sc.Flagraft}}}
+		return &play{Scenario: sc, turns: []turn{{side: s, source: source, keep: &sc.Flagraft}}}
 	}
 	var plays []*play
 	for _, n := range conns {

@@ -121,7 +121,7 @@ func (b *bench) besideEdgeWith(ctx context.Context, dir string, l *edgeLoad, nod
 		s.Bytes, s.PeerBytes = max(s.Bytes, x), max(s.PeerBytes, y)
 	}
 	b.say("%s: Unleash Edge answers the same to %d request(s), up to %d bytes where flagraft takes %d", l.name, l.kinds, s.PeerBytes, s.Bytes)
-	return b.play(ctx, &play{s, []turn{{side: node, source: l.ours, keep: &s.Flagraft}, {side: peer, source: l.theirs, keep: &s.Peer}, {side: floor, source: l.ours, keep: &s.Floor}}})
+	return b.play(ctx, &play{Scenario: s, whole: true, turns: []turn{{side: node, source: l.ours, keep: &s.Flagraft}, {side: peer, source: l.theirs, keep: &s.Peer}, {side: floor, source: l.ours, keep: &s.Floor}}})
 }
 
 // check asks both sides once.

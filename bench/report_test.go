@@ -31,15 +31,15 @@ func TestRatiosAreTakenWithinATurn(t *testing.T) {
 }
 
 func TestSampleOf(t *testing.T) {
-	r := &load.Result{Requests: 50, Elapsed: time.Second}
-	full := newHistogram(t, 2000)
-	r.Latency = full
-	before := reading{servers: time.Second, own: time.Second, machine: 10 * time.Second, counters: probe.Counters{Stores: 5, Entries: 5}}
-	after := reading{
-		servers: 2 * time.Second, own: 1500 * time.Millisecond, machine: 12 * time.Second,
-		counters: probe.Counters{Stores: 15, Entries: 25, StoreTime: 20 * time.Millisecond, Allocs: 100, GC: 250 * time.Millisecond, RSS: 7e6},
+	part := func(requests int) outlay {
+		r := &load.Result{Requests: requests, Elapsed: 500 * time.Millisecond, Latency: newHistogram(t, 2000), Refused: map[int]int{}}
+		return outlay{servers: 500 * time.Millisecond, own: 250 * time.Millisecond, machine: time.Second, wall: time.Second, result: r}
 	}
-	s, err := sampleOf(before, after, r, 2*time.Second, 10)
+	spent := part(20)
+	spent.add(part(30)) // two slices of a run
+	before := probe.Counters{Stores: 5, Entries: 5}
+	after := probe.Counters{Stores: 15, Entries: 25, StoreTime: 20 * time.Millisecond, Allocs: 100, GC: 250 * time.Millisecond, RSS: 7e6}
+	s, err := sampleOf(before, after, spent, 10)
 	require.NoError(t, err)
 	s.Load = 0
 	require.InDelta(t, 2, s.P50, 0.01)

@@ -115,14 +115,14 @@ func (b *bench) reads(ctx context.Context, dir string, at Point, node *side, r s
 		{lineTransient, func() load.Source { run++; return r.Transient(run) }},
 	} {
 		s := b.report.add(&Scenario{Name: at.Axis + "-" + strconv.Itoa(at.Value), Title: l.line, Nodes: 1, Conns: b.Conns, Items: 1, Point: at.on(l.line)})
-		plays = append(plays, &play{s, []turn{{side: node, source: l.source, keep: &s.Flagraft}, {side: floor, source: l.source, keep: &s.Floor}}})
+		plays = append(plays, &play{Scenario: s, turns: []turn{{side: node, source: l.source, keep: &s.Flagraft}, {side: floor, source: l.source, keep: &s.Floor}}})
 	}
 	return b.play(ctx, plays...)
 }
 
 func (b *bench) creations(ctx context.Context, _ string, at Point, nodes *side, r seed.Requests) error {
 	s := b.report.add(&Scenario{Name: at.Axis + "-" + strconv.Itoa(at.Value), Title: lineNew, Nodes: at.Value, Conns: 256, Items: 1, Writes: true, Point: at.on(lineNew)})
-	return b.play(ctx, &play{s, []turn{{side: nodes, source: func() load.Source { return r.New(b.prefix()) }, keep: &s.Flagraft}}})
+	return b.play(ctx, &play{Scenario: s, turns: []turn{{side: nodes, source: func() load.Source { return r.New(b.prefix()) }, keep: &s.Flagraft}}})
 }
 
 func (p Point) on(line string) *Point {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flagraft/flagraft/bench/load"
+	"github.com/flagraft/flagraft/bench/probe"
 )
 
 // Scenario is what was measured of one kind of load.
@@ -52,14 +53,23 @@ func (b *bench) play(ctx context.Context, plays ...*play) error {
 		}
 	}
 	for i := range b.Runs {
+		keep := func(p *play, t turn, s Sample) {
+			*t.keep = append(*t.keep, s)
+			b.say("%-28s %-9s %d/%d %9.0f/s  %7.1f us CPU  p99 %7.2f ms  load %.1f", p.Name, t.side.name, i+1, b.Runs, s.PerSecond, s.CPU, s.P99, s.Load)
+		}
+		if sliced(plays) {
+			if err := b.inSlices(ctx, plays, keep); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, p := range plays {
 			for _, t := range p.turns {
 				s, err := b.once(ctx, p, t, b.Duration)
 				if err != nil {
 					return err
 				}
-				*t.keep = append(*t.keep, s)
-				b.say("%-28s %-9s %d/%d %9.0f/s  %7.1f us CPU  p99 %7.2f ms  load %.1f", p.Name, t.side.name, i+1, b.Runs, s.PerSecond, s.CPU, s.P99, s.Load)
+				keep(p, t, s)
 			}
 		}
 	}
@@ -77,6 +87,79 @@ func (b *bench) play(ctx context.Context, plays ...*play) error {
 type play struct {
 	*Scenario
 	turns []turn
+	whole bool // a slow side's last answers would take too much of a slice
+}
+
+// slice is how long a side is measured before the others have their turn, where they
+// change within a run: the cores of a shared machine can be of half the speed for a
+// second, and a side that met that would be compared with one that did not.
+const slice = 100 * time.Millisecond
+
+// sliced says whether sides change within a run: those that only read, and do nothing else
+// meanwhile that would go on beside the others.
+func sliced(plays []*play) bool {
+	turns := 0
+	for _, p := range plays {
+		for _, t := range p.turns {
+			if turns++; t.beside != nil {
+				return false
+			}
+		}
+		if p.Writes || p.whole {
+			return false
+		}
+	}
+	return turns > 1
+}
+
+// inSlices makes one run of all turns, slice by slice.
+func (b *bench) inSlices(ctx context.Context, plays []*play, keep func(*play, turn, Sample)) (err error) {
+	type part struct {
+		play   *play
+		turn   turn
+		g      *load.Generator
+		source load.Source
+		before probe.Counters
+		spent  outlay
+	}
+	var parts []*part
+	defer func() {
+		for _, p := range parts {
+			err = errors.Join(err, p.g.Close())
+		}
+	}()
+	for _, p := range plays {
+		for _, t := range p.turns {
+			g, err := load.Dial(p.Conns, t.side.addrs...)
+			if err != nil {
+				return err
+			}
+			part := &part{play: p, turn: t, g: g, source: t.source()}
+			parts = append(parts, part)
+			if part.before, err = t.side.begin(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	n := max(1, int(b.Duration/slice))
+	for range n {
+		for _, p := range parts {
+			o := load.Options{Source: p.source, Rate: p.play.Rate, Duration: b.Duration / time.Duration(n), Status: p.play.Status}
+			spent, err := p.turn.side.spend(func() (*load.Result, error) { return p.g.Run(ctx, o) })
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.play.Name, err)
+			}
+			p.spent.add(spent)
+		}
+	}
+	for _, p := range parts {
+		s, err := p.turn.side.sample(ctx, p.before, p.spent, p.play.Items)
+		if err != nil {
+			return err
+		}
+		keep(p.play, p.turn, s)
+	}
+	return nil
 }
 
 func (b *bench) once(ctx context.Context, p *play, t turn, d time.Duration) (s Sample, err error) {
@@ -93,7 +176,8 @@ func (b *bench) once(ctx context.Context, p *play, t turn, d time.Duration) (s S
 		end := t.beside.begin(ctx)
 		defer func() { err = errors.Join(err, end()) }()
 	}
-	s, err = t.side.measure(ctx, g, load.Options{Source: t.source(), Rate: p.Rate, Duration: d, Status: p.Status}, p.Items)
+	o := load.Options{Source: t.source(), Rate: p.Rate, Duration: d, Status: p.Status}
+	s, err = t.side.take(ctx, p.Items, func() (*load.Result, error) { return g.Run(ctx, o) })
 	if err != nil {
 		return s, fmt.Errorf("%s: %w", p.Name, err)
 	}

@@ -66,83 +66,116 @@ type Sample struct {
 	RSS            float64 `json:"rss_mb"`      // of all nodes
 }
 
-// reading is everything read before and after a run.
-type reading struct {
-	servers, own, machine time.Duration
-	counters              probe.Counters
+// outlay is what a load took: one run, or the slices of one.
+type outlay struct {
+	servers, own, machine, wall time.Duration
+	result                      *load.Result
 }
 
-func (s *side) read(ctx context.Context) (r reading, err error) {
-	if r.counters, err = probe.Nodes(ctx, s.management...); err != nil {
-		return r, err
+func (o *outlay) add(more outlay) {
+	o.servers, o.own, o.machine, o.wall = o.servers+more.servers, o.own+more.own, o.machine+more.machine, o.wall+more.wall
+	if o.result == nil {
+		o.result = more.result
+		return
 	}
-	if r.servers, err = probe.CPU(s.pids...); err != nil {
-		return r, err
+	o.result.Add(more.result)
+}
+
+// busy is the CPU time that the servers, this process and the whole machine have used.
+func (s *side) busy() (servers, own, machine time.Duration, err error) {
+	if servers, err = probe.CPU(s.pids...); err != nil {
+		return 0, 0, 0, err
 	}
-	if r.own, err = probe.CPU(os.Getpid()); err != nil {
-		return r, err
+	if own, err = probe.CPU(os.Getpid()); err != nil {
+		return 0, 0, 0, err
 	}
 	if s.inside {
-		c, n := &r.counters, uint64(len(s.management)) // every node tells of the whole process
-		c.Allocs, c.AllocBytes, c.GC, c.RSS = c.Allocs/n, c.AllocBytes/n, c.GC/time.Duration(n), c.RSS/n
-		r.servers, r.own = r.own, 0
+		servers, own = own, 0
 	}
-	r.machine, err = probe.MachineBusy()
-	return r, err
+	machine, err = probe.MachineBusy()
+	return servers, own, machine, err
 }
 
-// measure runs the load once. items is how many items a request carries.
-func (s *side) measure(ctx context.Context, g *load.Generator, o load.Options, items int) (Sample, error) {
-	return s.take(ctx, items, func() (*load.Result, error) {
-		r, err := g.Run(ctx, o)
-		if err == nil {
-			err = r.Err()
-		}
-		return r, err
-	})
-}
-
-// take makes a sample of one run.
-func (s *side) take(ctx context.Context, items int, run func() (*load.Result, error)) (Sample, error) {
-	first, err := s.read(ctx)
+// spend runs a load, or something without a result of one.
+func (s *side) spend(run func() (*load.Result, error)) (o outlay, err error) {
+	servers, own, machine, err := s.busy()
 	if err != nil {
-		return Sample{}, err
+		return o, err
 	}
-	before, err := s.read(ctx)
-	if err != nil {
-		return Sample{}, err
-	}
-	// Reading the counters allocates too: what it took just now is not the load's.
-	before.counters.Allocs += before.counters.Allocs - first.counters.Allocs
-	before.counters.AllocBytes += before.counters.AllocBytes - first.counters.AllocBytes
 	start := time.Now()
-	result, err := run()
-	wall := time.Since(start)
-	if err != nil {
-		return Sample{}, fmt.Errorf("%s: %w", s.name, err)
+	o.result, err = run()
+	o.wall = time.Since(start)
+	if err == nil && o.result != nil {
+		err = o.result.Err()
 	}
-	after, err := s.read(ctx)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", s.name, err)
+	}
+	if o.servers, o.own, o.machine, err = s.busy(); err != nil {
+		return o, err
+	}
+	o.servers, o.own, o.machine = o.servers-servers, o.own-own, o.machine-machine
+	return o, nil
+}
+
+// counters are those of the nodes.
+func (s *side) counters(ctx context.Context) (probe.Counters, error) {
+	c, err := probe.Nodes(ctx, s.management...)
+	if s.inside {
+		n := uint64(len(s.management)) // every node tells of the whole process
+		c.Allocs, c.AllocBytes, c.GC, c.RSS = c.Allocs/n, c.AllocBytes/n, c.GC/time.Duration(n), c.RSS/n
+	}
+	return c, err
+}
+
+// begin reads the counters before a load. Reading them allocates too: what it takes is
+// not the load's.
+func (s *side) begin(ctx context.Context) (probe.Counters, error) {
+	first, err := s.counters(ctx)
+	if err != nil {
+		return first, err
+	}
+	before, err := s.counters(ctx)
+	before.Allocs += before.Allocs - first.Allocs
+	before.AllocBytes += before.AllocBytes - first.AllocBytes
+	return before, err
+}
+
+// take makes a sample of one run. items is how many a request carries.
+func (s *side) take(ctx context.Context, items int, run func() (*load.Result, error)) (Sample, error) {
+	before, err := s.begin(ctx)
 	if err != nil {
 		return Sample{}, err
 	}
-	return sampleOf(before, after, result, wall, items)
+	o, err := s.spend(run)
+	if err != nil {
+		return Sample{}, err
+	}
+	return s.sample(ctx, before, o, items)
 }
 
-func sampleOf(before, after reading, r *load.Result, wall time.Duration, items int) (Sample, error) {
+// sample ends what begin began.
+func (s *side) sample(ctx context.Context, before probe.Counters, o outlay, items int) (Sample, error) {
+	after, err := s.counters(ctx)
+	if err != nil {
+		return Sample{}, err
+	}
+	return sampleOf(before, after, o, items)
+}
+
+func sampleOf(before, after probe.Counters, o outlay, items int) (s Sample, err error) {
+	r, cpu, c := o.result, o.servers, after.Since(before)
 	n := float64(r.Requests * items)
-	cpu := after.servers - before.servers
-	own, machine := after.own-before.own, after.machine-before.machine
-	c := after.counters.Since(before.counters)
 	ms := func(q float64) float64 { return float64(r.Quantile(q)) / 1e6 }
-	if after.counters.Allocs < before.counters.Allocs { // reading was cheaper this time
+	if after.Allocs < before.Allocs { // reading was cheaper this time
 		c.Allocs, c.AllocBytes = 0, 0
 	}
-	s := Sample{
+	s = Sample{
 		Requests: r.Requests, Unstored: r.Unpersisted, PerSecond: r.PerSecond() * float64(items), CPU: float64(cpu) / 1e3 / n,
 		P50: ms(50), P99: ms(99), P999: ms(99.9), Max: ms(100),
 		Allocs: float64(c.Allocs) / n, AllocBytes: float64(c.AllocBytes) / n, RSS: float64(c.RSS) / 1e6,
-		ServerCores: cpu.Seconds() / wall.Seconds(), GeneratorCores: own.Seconds() / wall.Seconds(),
-		OtherCores: max(0, (machine-cpu-own).Seconds()/wall.Seconds()),
+		ServerCores: cpu.Seconds() / o.wall.Seconds(), GeneratorCores: o.own.Seconds() / o.wall.Seconds(),
+		OtherCores: max(0, (o.machine-cpu-o.own).Seconds()/o.wall.Seconds()),
 	}
 	if cpu > 0 {
 		s.GCShare = float64(c.GC) / float64(cpu)
@@ -150,9 +183,8 @@ func sampleOf(before, after reading, r *load.Result, wall time.Duration, items i
 	if c.Stores > 0 {
 		s.StoreMillis = storeMillis(c)
 		s.EntriesPerStore = float64(c.Entries) / float64(c.Stores)
-		s.StoresPerSecond = float64(c.Stores) / wall.Seconds()
+		s.StoresPerSecond = float64(c.Stores) / o.wall.Seconds()
 	}
-	var err error
 	s.Load, err = probe.Load()
 	return s, err
 }

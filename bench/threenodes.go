@@ -71,7 +71,7 @@ func (b *bench) follower(ctx context.Context, c *nodes.Cluster, trio *side, r se
 	}
 	source := func() load.Source { return r.New(b.prefix()) }
 	s := b.report.add(&Scenario{Name: nameFollower, Title: "POST /identities/, new identities, all through one follower", Nodes: len(c.Nodes), Conns: slices.Max(b.Writers), Items: 1, Writes: true})
-	return b.play(ctx, &play{s, []turn{{side: &one, source: source, keep: &s.Flagraft}, {side: trio, source: source, keep: &s.Beside}}})
+	return b.play(ctx, &play{Scenario: s, turns: []turn{{side: &one, source: source, keep: &s.Flagraft}, {side: trio, source: source, keep: &s.Beside}}})
 }
 
 // verify asks every node whether what was acknowledged is there, and nothing that was

@@ -27,6 +27,22 @@ func newResult() *Result {
 	return &Result{Latency: hdrhistogram.New(1, int64(2*time.Minute/time.Microsecond), 3), Refused: map[int]int{}}
 }
 
+// Add adds what another run of the same load measured.
+func (r *Result) Add(o *Result) {
+	r.Requests += o.Requests
+	r.Bytes += o.Bytes
+	r.Elapsed += o.Elapsed
+	r.Latency.Merge(o.Latency)
+	for status, n := range o.Refused {
+		r.Refused[status] += n
+	}
+	r.Unpersisted += o.Unpersisted
+	r.Unsent += o.Unsent
+	if r.Example == "" {
+		r.Example = o.Example
+	}
+}
+
 // Done is the number of requests that did what they asked for.
 func (r *Result) Done() int { return r.Requests - r.Unpersisted }
 

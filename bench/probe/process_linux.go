@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// tick is the unit of CPU times under /proc: USER_HZ, 100 on every Linux.
+// tick is the unit of CPU times in /proc/stat: USER_HZ, 100 on every Linux.
 const tick = 10 * time.Millisecond
 
 // CPU is the user and system time that processes have used.
@@ -27,25 +26,24 @@ func CPU(pids ...int) (total time.Duration, err error) {
 }
 
 func processCPU(pid int) (time.Duration, error) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if pid <= 0 {
+		return 0, fmt.Errorf("probe: no process %d", pid)
+	}
+	// A process's CPU clock, as clock_getcpuclockid(3) makes it: nanoseconds, where /proc has ticks.
+	const clockSched = 2
+	d, err := clock(uintptr(^pid)<<3 | clockSched)
 	if err != nil {
-		return 0, fmt.Errorf("probe: %w", err)
+		return 0, fmt.Errorf("probe: CPU time of process %d: %w", pid, err)
 	}
-	// The second field is the name in parentheses, which may hold anything.
-	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-	const utime, stime = 14 - 3, 15 - 3
-	if len(fields) <= stime {
-		return 0, fmt.Errorf("probe: /proc/%d/stat: %q", pid, raw)
+	return d, nil
+}
+
+func clock(id uintptr) (time.Duration, error) {
+	var ts syscall.Timespec
+	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, id, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+		return 0, errno
 	}
-	u, err := strconv.ParseInt(fields[utime], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("probe: %w", err)
-	}
-	s, err := strconv.ParseInt(fields[stime], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("probe: %w", err)
-	}
-	return time.Duration(u+s) * tick, nil
+	return time.Duration(ts.Nano()), nil
 }
 
 // MachineBusy is the CPU time that everything on the machine has used.
@@ -111,9 +109,9 @@ func RSS(pid int) (total, file int64, err error) {
 // ThreadCPU is the CPU time of the calling thread, which must be locked to its goroutine.
 func ThreadCPU() time.Duration {
 	const clockThreadCPU = 3 // CLOCK_THREAD_CPUTIME_ID
-	var ts syscall.Timespec
-	if _, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockThreadCPU, uintptr(unsafe.Pointer(&ts)), 0); errno != 0 {
+	d, err := clock(clockThreadCPU)
+	if err != nil {
 		return 0
 	}
-	return time.Duration(ts.Nano())
+	return d
 }
