@@ -37,22 +37,28 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	}
 	sc := s.scratch(ctx)
 	defer s.release(sc)
-	p, same := s.repeated(ctx, c, sc)
+	b := newIdentityBody()
+	p, answer, same := s.repeated(ctx, c, sc, b.own)
 	if same {
 		sc.known = s.knownOf(c, sc)
-	} else if p, err = s.decoded(ctx, m, c, sc); err != nil {
-		s.refuse(ctx, m, err)
-		return
+	} else {
+		if p, err = s.decoded(ctx, m, c, sc); err != nil {
+			_ = b.Close() // never fails
+			s.refuse(ctx, m, err)
+			return
+		}
+		answer = s.appendPerson(b.own, c.view, sc, p)
 	}
 	s.startPrepared(ctx, m, c.view, headIdentity)
 	s.amendHead(ctx, c.view, p)
-	s.writeIdentity(ctx, c, sc, p)
+	s.writeFlags(ctx, b, answer, c, sc, p)
 }
 
 // decoded is the ordinary way of postIdentities: the input is read, and stored
 // where it is anything new.
 func (s *SDK) decoded(ctx *fasthttp.RequestCtx, m *route.Match, c caller, sc *scratch) (person, error) {
 	sc.in.reset() // of what repeated looked at
+	sc.repeats = false
 	if err := s.identifyInputOf(ctx, m, sc); err != nil {
 		return person{}, err
 	}
@@ -253,6 +259,10 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 		sc.key = strconv.AppendUint(sc.key, p.id, 10)
 	}
 	sc.subject.SetIdentity(p.identifier, text(sc.key))
+	if sc.repeats {
+		sc.prepareRecord()
+		return
+	}
 	for i := range sc.effective {
 		e := &sc.effective[i]
 		if e.gone {
@@ -265,6 +275,15 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 			sc.subject.SetTraitAt(e.stored.slot, e.key, v)
 		default:
 			sc.subject.SetTrait(e.key, v)
+		}
+	}
+}
+
+// prepareRecord readies sc for evaluating the traits of its record on the View's engine.
+func (sc *scratch) prepareRecord() {
+	for it := sc.record.Traits(); it.Next(); {
+		if v, err := eval.ParseLiteral(it.Value()); err == nil {
+			sc.subject.SetTraitAt(sc.keys.key(it.KeyID()).slot, it.Key(), v)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type storedKeys struct {
 type storedKey struct {
 	json string // {"trait_key":"...","trait_value":
 	slot int32  // in the View's engine
+	long bool   // longer than a request may give it
 }
 
 const (
@@ -37,7 +38,7 @@ func keysOf(v *fsm.View, store *identity.Store, n int) *storedKeys {
 	for id := range have.keys {
 		if name := store.KeyName(uint32(id)); name != "" {
 			json := append(route.AppendString([]byte(traitStart), name), traitMiddle...)
-			have.keys[id] = storedKey{string(json), v.Engine.TraitSlot(name)}
+			have.keys[id] = storedKey{string(json), v.Engine.TraitSlot(name), len(name) > maxTraitKey}
 		}
 	}
 	at.Store(have)

@@ -88,7 +88,7 @@ func TestKnownLists(t *testing.T) {
 			require.True(t, ok)
 			c := caller{live: found.Live, view: found.Live.View(), server: found.Server}
 			sc := newScratch()
-			_, same := h.sdk.repeats(c, sc, []byte(body(who)))
+			_, _, same := h.sdk.repeats(c, sc, []byte(body(who)), nil)
 			require.True(t, same)
 			if h.sdk.knownOf(c, sc).list(c.view, c.server) != nil {
 				kept++

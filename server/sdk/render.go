@@ -16,16 +16,22 @@ import (
 func (s *SDK) answerIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
 	s.identityHead(ctx, c, p)
 	ctx.Response.Header.SetContentTypeBytes(jsonType)
-	s.writeIdentity(ctx, c, sc, p)
+	b := newIdentityBody()
+	s.writeFlags(ctx, b, s.appendPerson(b.own, c.view, sc, p), c, sc, p)
 }
 
-// writeIdentity is the body of answerIdentity.
-func (s *SDK) writeIdentity(ctx *fasthttp.RequestCtx, c caller, sc *scratch, p person) {
-	b := identityBodies.Get().(*identityBody)
-	dst := append(b.own[:0], `{"identifier":`...)
-	dst = route.AppendString(dst, p.identifier)
-	dst = append(dst, `,"traits":`...)
-	dst = s.appendTraits(dst, c.view, sc.effective)
+// appendIdentifier begins an identity's answer, up to its traits.
+func appendIdentifier(dst []byte, p person) []byte {
+	return append(route.AppendString(append(dst, `{"identifier":`...), p.identifier), `,"traits":`...)
+}
+
+// appendPerson begins an identity's answer, with its traits.
+func (s *SDK) appendPerson(dst []byte, v *fsm.View, sc *scratch, p person) []byte {
+	return s.appendTraits(appendIdentifier(dst, p), v, sc.effective)
+}
+
+// writeFlags ends an identity's answer, which dst begins, and makes it b.
+func (s *SDK) writeFlags(ctx *fasthttp.RequestCtx, b *identityBody, dst []byte, c caller, sc *scratch, p person) {
 	dst = append(dst, `,"flags":`...)
 	dst, list := s.appendFlags(dst, c, sc, p)
 	b.send(ctx, dst, list)
@@ -41,6 +47,13 @@ type identityBody struct {
 }
 
 var identityBodies = sync.Pool{New: func() any { return new(identityBody) }}
+
+// newIdentityBody has own empty, with the room that it had before.
+func newIdentityBody() *identityBody {
+	b := identityBodies.Get().(*identityBody)
+	b.own = b.own[:0]
+	return b
+}
 
 // maxKept bounds what a body that waits for its next use keeps of a large answer.
 const maxKept = 1 << 20

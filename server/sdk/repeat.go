@@ -1,58 +1,102 @@
 package sdk
 
 import (
+	"strconv"
+
 	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/fsm"
 )
 
 // repeated answers for the request that clients send most: a stored identity, and
 // exactly its traits in their order. Its body is compared with what is stored and
-// not decoded. Everything else, a body written with spaces too, is left to the
-// ordinary way, of which this is a part made fast.
-func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch) (p person, ok bool) {
+// not decoded, and the traits of the answer are copied from it. Everything else, a body
+// written with spaces too, is left to the ordinary way, of which this is a part made fast.
+//
+// dst is the answer up to the end of the traits.
+func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch, dst []byte) (p person, answer []byte, ok bool) {
 	if !c.view.Organisation.PersistTraitData || !c.mayChangeTraits() || !isJSON(ctx.Request.Header.ContentType()) {
-		return p, false
+		return p, dst, false
 	}
 	body := ctx.Request.Body()
 	seen := s.FSM.State().Index
-	if p, ok = s.repeats(c, sc, body); !ok || !s.Fresh() {
-		return p, false
+	if p, answer, ok = s.repeats(c, sc, body, dst); !ok || !s.Fresh() {
+		return p, dst, false
 	}
-	if len(sc.effective) == 0 {
-		return p, true
+	if sc.record.TraitCount() == 0 {
+		return p, answer, true
 	}
 	if !s.catchUp(sc) {
-		return p, false
+		return p, dst, false
 	}
 	if s.FSM.State().Index != seen {
-		return s.repeats(c, sc, body)
+		return s.repeats(c, sc, body, dst)
 	}
-	return p, true
+	return p, answer, true
 }
 
-// repeats compares a body with what is stored. When they are the same, the person
-// and the record and the traits of sc are those of the identity.
-func (s *SDK) repeats(c caller, sc *scratch, body []byte) (p person, same bool) {
+// repeats compares a body with what is stored. When they are the same, the person and the
+// record of sc are those of the identity.
+func (s *SDK) repeats(c caller, sc *scratch, body, dst []byte) (p person, answer []byte, same bool) {
 	b := scanner{data: body}
 	if !b.word(`{"identifier":`) || !b.identifier(&sc.in) || len(sc.in.identifier) == 0 || !b.word(`,"traits":[`) {
-		return p, false
+		return p, dst, false
 	}
 	rec, ok := &sc.record, false
 	if *rec, ok = s.stored(c, sc); !ok {
-		return p, false
+		return p, dst, false
 	}
 	p.identifier, p.id = text(sc.in.identifier), rec.ID()
-	sc.effective = sc.effective[:0]
+	answer = append(appendIdentifier(dst, p), '[')
+	traits, edge, n := len(answer), s.Format == fsm.FormatEdge, successor{}
 	for it := rec.Traits(); it.Next(); {
-		t := sc.have(&it)
-		if len(sc.effective) > 1 && !b.word(",") {
-			return p, false
+		key, value := sc.keys.key(it.KeyID()), it.Value()
+		if key == nil || key.long || len(value) > maxTraitText {
+			return p, dst, false // stored by who may write longer ones: refused here
 		}
-		if t.stored == nil || len(t.key) > maxTraitKey || len(t.value) > maxTraitText {
-			return p, false // stored by who may write longer ones: refused here
+		if len(answer) > traits {
+			if !b.word(",") {
+				return p, dst, false
+			}
+			answer = append(answer, ',')
 		}
-		if !b.word(t.stored.json) || !b.word(text(t.value)) || !b.word("}") {
-			return p, false
+		start := b.at
+		if !b.word(key.json) || !b.word(text(value)) || !b.word("}") {
+			return p, dst, false
 		}
+		if edge {
+			answer = append(answer, body[start:b.at]...)
+			continue
+		}
+		answer = n.appendTo(append(answer, `{"id":`...), it.ID())
+		answer = append(answer, ',')
+		answer = append(answer, body[start+1:b.at-1]...)
+		answer = append(answer, `,"transient":false}`...)
 	}
-	return p, b.word("]}") && b.at == len(body)
+	if !b.word("]}") || b.at != len(body) {
+		return p, dst, false
+	}
+	if c.view.Environment.HideSensitiveData {
+		answer = answer[:traits]
+	}
+	sc.repeats = true
+	return p, append(answer, ']'), true
+}
+
+// successor writes numbers most of which follow the one before, as the ids of the traits
+// that an identity was created with do.
+type successor struct {
+	last   uint64
+	digits [20]byte
+	n      int // of digits
+}
+
+func (s *successor) appendTo(dst []byte, number uint64) []byte {
+	if s.n > 0 && number == s.last+1 && s.digits[s.n-1] < '9' {
+		s.digits[s.n-1]++
+	} else {
+		s.n = len(strconv.AppendUint(s.digits[:0], number, 10))
+	}
+	s.last = number
+	return append(dst, s.digits[:s.n]...)
 }

@@ -15,7 +15,8 @@ import (
 type scratch struct {
 	request   *fasthttp.RequestCtx // whose
 	in        identifyRequest
-	record    identity.Record // of a repetition
+	repeats   bool            // the request repeats what is stored:
+	record    identity.Record // its traits are those of this record, and not in effective
 	store     *identity.Store // where the identity was found
 	keys      *storedKeys     // of the View; set when an identity was found
 	caughtUp  progress
@@ -67,7 +68,7 @@ func (s *SDK) scratch(request *fasthttp.RequestCtx) *scratch {
 
 func (s *SDK) release(sc *scratch) {
 	sc.in.reset()
-	sc.request, sc.record, sc.store, sc.keys, sc.caughtUp, sc.known = nil, identity.Record{}, nil, nil, notTried, known{}
+	sc.request, sc.repeats, sc.record, sc.store, sc.keys, sc.caughtUp, sc.known = nil, false, identity.Record{}, nil, nil, notTried, known{}
 	clear(sc.effective)
 	sc.effective = sc.effective[:0]
 	clear(sc.positions)
