@@ -12,12 +12,12 @@ import (
 // rest.
 const (
 	// paceStep is how much is compressed between two rests: a request may have to wait for it.
-	paceStep = 64 << 10
+	paceStep = 16 << 10
 	// paceRest bounds one rest. Compressing a step takes far less; what takes longer is
 	// a slow disk or client, and waiting for those leaves the processor to others anyway.
 	paceRest = 5 * time.Millisecond
 	// paceShare: a snapshot takes one of so many parts of the cores that the process may use.
-	paceShare = 6
+	paceShare = 12
 )
 
 // pacedWriter rests after each step for as long as the share asks for.
