@@ -237,6 +237,17 @@ func (x Index[R]) Count(r Reader, parts ...any) int {
 	return n
 }
 
+// mark is the same for two states whose rows with a key that starts with parts are the
+// same; it may differ although they are. It is the channel that a watcher of these rows
+// would wait on: every change of a tree's node comes with a new node and a new channel.
+func (x Index[R]) mark(r Reader, parts ...any) <-chan struct{} {
+	it, err := r.read().Get(x.table.def.name, x.name, keyOf(parts...))
+	if err != nil {
+		panic(fmt.Sprintf("fsm: %s by %s: %v", x.table.def.name, x.name, err)) // as in iterate
+	}
+	return it.WatchCh()
+}
+
 // DeleteAll removes the rows whose key starts with parts as one range in the
 // log, however many they are.
 func (x Index[R]) DeleteAll(tx *Tx, parts ...any) {

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -43,6 +44,7 @@ type View struct {
 
 	states    map[uint64]*ServedState // the defaults, by feature state
 	overrides *segmentOverrides
+	marked    overridesMark
 	*onDemand
 	prepared *prepared
 }
@@ -155,7 +157,7 @@ type viewCompiler struct {
 
 func (c *viewCompiler) compile() {
 	v := c.View
-	defaults := liveStates(v.State, v.Environment.ID, StateDefault, len(c.previous.states))
+	defaults, _ := liveStates(v.State, v.Environment.ID, StateDefault, len(c.previous.states))
 	slices.SortFunc(defaults, func(a, b *FeatureState) int { return cmp.Compare(a.ID, b.ID) })
 	v.states = make(map[uint64]*ServedState, len(defaults))
 	v.Features = make([]ServedFeature, 0, len(defaults))
@@ -176,11 +178,12 @@ func (c *viewCompiler) compile() {
 // liveStates returns the states of one kind that are in force: of several
 // versions of a state the newest one that is live. Live is judged by the
 // replicated time of the state, which the Scheduler moves past due times. They are
-// about as many as expected.
-func liveStates(s *State, environment uint64, kind byte, expected int) []*FeatureState {
-	live := make([]*FeatureState, 0, expected)
+// about as many as expected. From the time until on, others may be in force.
+func liveStates(s *State, environment uint64, kind byte, expected int) (live []*FeatureState, until Time) {
+	live, until = make([]*FeatureState, 0, expected), math.MaxInt64
 	for row := range FeatureStatesByEnvironment.Refs(s, environment, kind) { // by feature, then id
 		if row.LiveFrom > s.Time {
+			until = min(until, row.LiveFrom)
 			continue
 		}
 		i := len(live) - 1
@@ -196,5 +199,5 @@ func liveStates(s *State, environment uint64, kind byte, expected int) []*Featur
 			live[i] = row
 		}
 	}
-	return live
+	return live, until
 }

@@ -20,13 +20,23 @@ type segmentOverrides struct {
 	contexts  []*eval.SegmentContext    // of segments, by ascending id
 }
 
+// overridesMark is the same as long as the rows that overrides are made of are the same.
+type overridesMark struct {
+	states, links <-chan struct{}
+	until         Time // others may be in force from then on
+}
+
 // serveOverrides serves the segment overrides of the environment.
 func (c *viewCompiler) serveOverrides() *segmentOverrides {
-	previous := c.previous.overrides
-	o := &segmentOverrides{
-		rows:  liveStates(c.State, c.Environment.ID, StateSegment, len(previous.rows)),
-		links: slices.AppendSeq(make([]*FeatureSegment, 0, len(previous.links)), FeatureSegmentsByEnvironment.Refs(c.State, c.Environment.ID)),
+	previous, id := c.previous.overrides, c.Environment.ID
+	c.marked = overridesMark{FeatureStatesByEnvironment.mark(c.State, id, StateSegment), FeatureSegmentsByEnvironment.mark(c.State, id), c.previous.marked.until}
+	if c.marked == c.previous.marked && c.State.Time < c.marked.until && c.standing(previous) {
+		return previous // as most changes leave them: not a row is looked at
 	}
+	o := &segmentOverrides{
+		links: slices.AppendSeq(make([]*FeatureSegment, 0, len(previous.links)), FeatureSegmentsByEnvironment.Refs(c.State, id)),
+	}
+	o.rows, c.marked.until = liveStates(c.State, id, StateSegment, len(previous.rows))
 	if slices.Equal(o.rows, previous.rows) && slices.Equal(o.links, previous.links) && c.standing(previous) {
 		return previous
 	}

@@ -87,6 +87,13 @@ var changes = []func(s *stage, tx *fsm.Tx, r *rand.Rand){
 			fsm.FeatureStates.Put(tx, row)
 		}
 	},
+	func(s *stage, tx *fsm.Tx, r *rand.Rand) { // a version that is in force from a step or two later on
+		if row, ok := anyState(s, tx, r, fsm.StateSegment); ok {
+			row.ID, row.Version, row.Value = 0, row.Version+1, text(fmt.Sprint("later ", r.IntN(5)))
+			row.LiveFrom = tx.Now().Add(300 * time.Microsecond)
+			fsm.FeatureStates.Put(tx, row)
+		}
+	},
 	func(s *stage, tx *fsm.Tx, _ *rand.Rand) { // an override of a segment that is gone, now and then
 		const gone = 1 << 40
 		for _, row := range fsm.FeatureStatesByEnvironment.List(tx, s.env.ID, fsm.StateSegment) {
