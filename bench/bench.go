@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/flagraft/flagraft/bench/load"
-	"github.com/flagraft/flagraft/bench/probe"
 	"github.com/flagraft/flagraft/bench/seed"
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
@@ -145,7 +144,7 @@ const (
 // quiet waits until the servers have done what a load leaves behind, as the snapshot of the
 // log that it has filled: it would be counted to the requests that are measured next.
 func (b *bench) quiet(ctx context.Context, s side) error {
-	before, err := probe.CPU(s.pids...)
+	before, _, _, err := s.busy()
 	for begin := time.Now(); err == nil; {
 		select {
 		case <-ctx.Done():
@@ -153,7 +152,7 @@ func (b *bench) quiet(ctx context.Context, s side) error {
 		case <-time.After(quietFor):
 		}
 		var now time.Duration
-		if now, err = probe.CPU(s.pids...); err == nil && now-before < quietFor/20 {
+		if now, _, _, err = s.busy(); err == nil && now-before < quietFor/20 {
 			return nil
 		}
 		if before = now; time.Since(begin) > quietAtMost {
