@@ -11,11 +11,14 @@ import (
 // processor and rests in between. On a machine with many cores it goes on without a
 // rest.
 const (
-	// paceStep is how much is compressed between two rests: a request may have to wait for it.
+	// paceStep is how much is written between two looks at the clock: a request may have to wait for it.
 	paceStep = 16 << 10
-	// paceRest bounds one rest. Compressing a step takes far less; what takes longer is
-	// a slow disk or client, and waiting for those leaves the processor to others anyway.
-	paceRest = 5 * time.Millisecond
+	// paceRest is what a rest is for at least: the timers of an idle process are no finer.
+	paceRest = time.Millisecond
+	// paceCredit bounds a rest, and what one that took too long makes up for. Compressing a
+	// step takes far less; what takes longer is a slow disk or client, and waiting for those
+	// leaves the processor to others anyway.
+	paceCredit = 5 * time.Millisecond
 	// paceShare: a snapshot takes one of so many parts of the cores that the process may use.
 	paceShare = 12
 )
@@ -23,9 +26,10 @@ const (
 // pacedWriter rests after each step for as long as the share asks for.
 type pacedWriter struct {
 	w     io.Writer
-	hurry *atomic.Bool // somebody waits for the snapshot: no rests any more
-	rest  float64      // times the time that was worked
-	began time.Time    // of the work since the last rest
+	hurry *atomic.Bool  // somebody waits for the snapshot: no rests any more
+	rest  float64       // times the time that was worked
+	began time.Time     // of the work since the last look
+	owed  time.Duration // rest that is due; below 0: more was taken
 }
 
 func newPacedWriter(w io.Writer, hurry *atomic.Bool) *pacedWriter {
@@ -37,10 +41,20 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 		var m int
 		m, err = p.w.Write(b[n:min(n+paceStep, len(b))])
 		n += m
-		if p.rest > 0 && !p.hurry.Load() {
-			time.Sleep(min(time.Duration(float64(time.Since(p.began))*p.rest), paceRest))
-		}
-		p.began = time.Now()
+		p.pause()
 	}
 	return n, err
+}
+
+// pause rests if enough is owed for the work since the last look.
+func (p *pacedWriter) pause() {
+	now := time.Now()
+	p.owed = min(p.owed+time.Duration(float64(now.Sub(p.began))*p.rest), paceCredit)
+	p.began = now
+	if p.owed < paceRest || p.hurry.Load() {
+		return
+	}
+	time.Sleep(p.owed)
+	p.began = time.Now()
+	p.owed = max(p.owed-p.began.Sub(now), -paceCredit)
 }
