@@ -135,7 +135,7 @@ func (b *bench) fill(ctx context.Context, s side, r seed.Requests) error {
 	return b.quiet(ctx, s)
 }
 
-// Servers are quiet when they take less than a twentieth of a core for quietFor.
+// Servers are quiet when each takes less than a twentieth of a core for quietFor.
 const (
 	quietFor    = time.Second
 	quietAtMost = time.Minute
@@ -144,6 +144,7 @@ const (
 // quiet waits until the servers have done what a load leaves behind, as the snapshot of the
 // log that it has filled: it would be counted to the requests that are measured next.
 func (b *bench) quiet(ctx context.Context, s side) error {
+	most := quietFor / 20 * time.Duration(len(s.addrs))
 	before, _, _, err := s.busy()
 	for begin := time.Now(); err == nil; {
 		select {
@@ -152,12 +153,14 @@ func (b *bench) quiet(ctx context.Context, s side) error {
 		case <-time.After(quietFor):
 		}
 		var now time.Duration
-		if now, _, _, err = s.busy(); err == nil && now-before < quietFor/20 {
+		if now, _, _, err = s.busy(); err == nil && now-before < most {
 			return nil
 		}
-		if before = now; time.Since(begin) > quietAtMost {
-			return fmt.Errorf("the servers are still busy %s after a load", quietAtMost)
+		if time.Since(begin) > quietAtMost {
+			b.say("after %s the servers still take %.2f cores", quietAtMost, (now-before).Seconds()/quietFor.Seconds())
+			return err
 		}
+		before = now
 	}
 	return err
 }

@@ -282,8 +282,14 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 // prepareRecord readies sc for evaluating the traits of its record on the View's engine.
 func (sc *scratch) prepareRecord() {
 	for it := sc.record.Traits(); it.Next(); {
-		if v, err := eval.ParseLiteral(it.Value()); err == nil {
-			sc.subject.SetTraitAt(sc.keys.key(it.KeyID()).slot, it.Key(), v)
+		v, err := eval.ParseLiteral(it.Value())
+		if err != nil {
+			continue
+		}
+		if key := sc.keys.key(it.KeyID()); key != nil {
+			sc.subject.SetTraitAt(key.slot, it.Key(), v)
+		} else { // deleted since the comparison
+			sc.subject.SetTrait(it.Key(), v)
 		}
 	}
 }

@@ -92,7 +92,7 @@ type successor struct {
 }
 
 func (s *successor) appendTo(dst []byte, number uint64) []byte {
-	if s.n > 0 && number == s.last+1 && s.digits[s.n-1] < '9' {
+	if s.n > 0 && number > s.last && number-s.last == 1 && s.digits[s.n-1] < '9' {
 		s.digits[s.n-1]++
 	} else {
 		s.n = len(strconv.AppendUint(s.digits[:0], number, 10))

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -116,4 +117,21 @@ func TestRepeatedTraits(t *testing.T) {
 	// Traits that a key may not bring are none.
 	h.set(func(e *fsm.Environment) { e.AllowClientTraits = false })
 	require.Equal(t, ask(body("three", plan, count, price), false), ask(body("three"), false))
+
+	// The answer's other forms.
+	h.set(func(e *fsm.Environment) { e.AllowClientTraits, e.HideSensitiveData = true, true })
+	require.Contains(t, ask(body("three", plan, count, price), false), `"traits":[],`)
+	h.set(func(e *fsm.Environment) { e.HideSensitiveData = false })
+	h.sdk.Format = fsm.FormatEdge
+	again := ask(body("three", plan, count, price), false)
+	require.Contains(t, again, `"traits":[`+plan+","+count+","+price+"]")
+	require.Equal(t, again, ask(" "+body("three", plan, count, price), false))
+}
+
+// Ids of traits follow one another mostly.
+func TestSuccessor(t *testing.T) {
+	var s successor
+	for _, n := range []uint64{0, 1, 2, 8, 9, 10, 11, 19, 20, 99, 100, 7, 8, 8, 1<<64 - 2, 1<<64 - 1, 0, 1} {
+		require.Equal(t, strconv.FormatUint(n, 10), string(s.appendTo(nil, n)))
+	}
 }
