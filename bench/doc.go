@@ -2,8 +2,9 @@
 // same minute, turn by turn. Absolute figures of a shared machine mean little, ratios
 // mean something, and CPU time of the server per request means most.
 //
-// Where sides only read they change places within a run, each tenth of a second: the
-// cores of a shared machine may be of half the speed for a second.
+// A node and the floor change places within a run, each tenth of a second, where they only
+// read and nothing else goes on: the cores of a shared machine may be of half the speed for
+// a second. Beside other servers, whose last answers would take much of that, they do not.
 //
 // Reading is measured on one node against a bare handler that writes the same bytes;
 // writing on three nodes with their logs on the disk that is named, beside the mean

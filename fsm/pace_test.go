@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,6 +32,32 @@ func TestPacedWriterWritesEverything(t *testing.T) {
 	}), new(atomic.Bool)).Write(make([]byte, 3*paceStep))
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, paceStep+5, n)
+}
+
+// Whatever a step takes, the rests are in proportion, and none is too short for a timer.
+func TestPacedWriterKeepsToItsShare(t *testing.T) {
+	for _, step := range []time.Duration{3 * time.Microsecond, 300 * time.Microsecond} {
+		synctest.Test(t, func(t *testing.T) {
+			const steps = 3000
+			rests, ended := 0, time.Now()
+			p := newPacedWriter(writerFunc(func(b []byte) (int, error) {
+				if rest := time.Since(ended); rest > 0 {
+					require.GreaterOrEqual(t, rest, paceRest)
+					require.LessOrEqual(t, rest, paceCredit)
+					rests++
+				}
+				time.Sleep(step)
+				ended = time.Now()
+				return len(b), nil
+			}), new(atomic.Bool))
+			p.rest = 5
+			began := time.Now()
+			_, err := p.Write(make([]byte, steps*paceStep))
+			require.NoError(t, err)
+			require.Positive(t, rests)
+			require.InDelta(t, 6*steps*step, time.Since(began), float64(paceRest))
+		})
+	}
 }
 
 type writerFunc func([]byte) (int, error)

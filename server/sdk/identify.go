@@ -250,7 +250,7 @@ func (s *SDK) compare(c caller, sc *scratch, persist bool) (p person, known, cha
 	return p, true, sc.merge(&rec, false) && persist
 }
 
-// subject readies sc for evaluating p on an engine.
+// prepare readies sc for evaluating p on an engine.
 func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 	sc.subject.Reset(engine)
 	sc.key = sc.key[:0]
@@ -259,37 +259,25 @@ func (sc *scratch) prepare(c caller, engine *eval.Environment, p person) {
 		sc.key = strconv.AppendUint(sc.key, p.id, 10)
 	}
 	sc.subject.SetIdentity(p.identifier, text(sc.key))
+	set := func(key *storedKey, name string, literal []byte) {
+		v, err := eval.ParseLiteral(literal)
+		switch {
+		case err != nil:
+		case key != nil && engine == c.view.Engine: // whose slots the keys have
+			sc.subject.SetTraitAt(key.slot, name, v)
+		default:
+			sc.subject.SetTrait(name, v)
+		}
+	}
 	if sc.repeats {
-		sc.prepareRecord()
+		for it := sc.record.Traits(); it.Next(); {
+			set(sc.keys.key(it.KeyID()), it.Key(), it.Value()) // no key: deleted since the comparison
+		}
 		return
 	}
 	for i := range sc.effective {
-		e := &sc.effective[i]
-		if e.gone {
-			continue
-		}
-		v, err := eval.ParseLiteral(e.value)
-		switch {
-		case err != nil:
-		case e.stored != nil && engine == c.view.Engine:
-			sc.subject.SetTraitAt(e.stored.slot, e.key, v)
-		default:
-			sc.subject.SetTrait(e.key, v)
-		}
-	}
-}
-
-// prepareRecord readies sc for evaluating the traits of its record on the View's engine.
-func (sc *scratch) prepareRecord() {
-	for it := sc.record.Traits(); it.Next(); {
-		v, err := eval.ParseLiteral(it.Value())
-		if err != nil {
-			continue
-		}
-		if key := sc.keys.key(it.KeyID()); key != nil {
-			sc.subject.SetTraitAt(key.slot, it.Key(), v)
-		} else { // deleted since the comparison
-			sc.subject.SetTrait(it.Key(), v)
+		if e := &sc.effective[i]; !e.gone {
+			set(e.stored, e.key, e.value)
 		}
 	}
 }

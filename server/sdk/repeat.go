@@ -13,7 +13,7 @@ import (
 // not decoded, and the traits of the answer are copied from it. Everything else, a body
 // written with spaces too, is left to the ordinary way, of which this is a part made fast.
 //
-// dst is the answer up to the end of the traits.
+// answer is dst with the beginning of the answer, up to the end of the traits; without ok it is dst.
 func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch, dst []byte) (p person, answer []byte, ok bool) {
 	if !c.view.Organisation.PersistTraitData || !c.mayChangeTraits() || !isJSON(ctx.Request.Header.ContentType()) {
 		return p, dst, false
