@@ -3,8 +3,9 @@
 // mean something, and CPU time of the server per request means most.
 //
 // A node and the floor change places within a run, each tenth of a second, where they only
-// read and nothing else goes on: the cores of a shared machine may be of half the speed for
-// a second. Beside other servers, whose last answers would take much of that, they do not.
+// read in the closed loop and nothing else goes on: the cores of a shared machine may be of
+// half the speed for a second. Beside other servers, whose last answers would take much of
+// that, they do not.
 //
 // Reading is measured on one node against a bare handler that writes the same bytes;
 // writing on three nodes with their logs on the disk that is named, beside the mean

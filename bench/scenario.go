@@ -96,7 +96,8 @@ type play struct {
 const slice = 100 * time.Millisecond
 
 // sliced says whether sides change within a run: those that only read, and do nothing else
-// meanwhile that would go on beside the others.
+// meanwhile that would go on beside the others. Not in the open loop: a latency would be one
+// of waking up.
 func sliced(plays []*play) bool {
 	turns := 0
 	for _, p := range plays {
@@ -105,7 +106,7 @@ func sliced(plays []*play) bool {
 				return false
 			}
 		}
-		if p.Writes || p.whole {
+		if p.Writes || p.whole || p.Rate > 0 {
 			return false
 		}
 	}

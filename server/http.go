@@ -88,21 +88,20 @@ func (s *Server) listen() error {
 		return errors.Join(err, l.Close())
 	}
 	bounded := boundedListener{Listener: l, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
-	s.listener = s.tls.listener(lateListener{bounded})
+	s.listener = s.tls.listener(connListener{bounded, limits{
+		head: min(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout}})
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.badRequest,
 		HeaderReceived:        s.headerReceived,
 		Name:                  "flagraft",
-		Concurrency:           int(s.budget.connections) + acceptSlack,               // the listener's bound comes first
-		ReadTimeout:           min(s.settings.HeaderTimeout, s.settings.ReadTimeout), // for the head: see headerReceived
-		IdleTimeout:           s.settings.IdleTimeout,
+		Concurrency:           int(s.budget.connections) + acceptSlack, // the listener's bound comes first
 		ReadBufferSize:        s.settings.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    s.settings.MaxBodyBytes,
 		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
-		ConnState:             s.connections.changed,
+		ConnState:             s.connChanged,
 		KeepHijackedConns:     true, // streams own their connections
 		NoDefaultServerHeader: true,
 		Logger:                quietLogger{s.log},
@@ -135,24 +134,15 @@ func (s *Server) stop(ctx context.Context) error {
 }
 
 var (
-	streamPath    = []byte("/sse/")
-	eventsStream  = []byte(strings.TrimSuffix(eventsPath, "/"))
-	backupStream  = []byte(strings.TrimSuffix(backupPath, "/"))
-	exportStream  = []byte(strings.TrimSuffix(exportPath, "/"))
 	importStream  = []byte(strings.TrimSuffix(importPath, "/"))
 	authorization = []byte("Authorization")
 )
 
-// headerReceived gives slow readers a time limit. Streams have none: it would end them. Backups have
-// their own.
-func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	switch uri := h.RequestURI(); {
-	case bytes.HasPrefix(uri, streamPath), bytes.HasPrefix(uri, eventsStream), bytes.HasPrefix(uri, backupStream), bytes.HasPrefix(uri, exportStream):
-		return fasthttp.RequestConfig{}
-	case bytes.HasPrefix(uri, importStream) && len(h.PeekBytes(authorization)) > 0: // who sends none is not let in anyway
-		return fasthttp.RequestConfig{WriteTimeout: importTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
+// headerReceived gives a large body its time, if there is room for it.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 { // who sends none is not let in anyway
+		return fasthttp.RequestConfig{ReadTimeout: s.settings.ReadTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
 	}
-	c := fasthttp.RequestConfig{WriteTimeout: s.settings.WriteTimeout}
 	n := h.ContentLength()
 	if n == chunkedBody {
 		n = s.settings.MaxBodyBytes // it may become as long

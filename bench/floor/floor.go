@@ -111,7 +111,8 @@ func Handler(answers []*Answer) fasthttp.RequestHandler {
 const writeBuffer = 32 << 10
 
 // Server has the settings of the real server on its defaults; a test compares them
-// with its source.
+// with its source. Time limits are those of fasthttp: the real server's connections keep to
+// theirs by themselves.
 func Server(h fasthttp.RequestHandler) *fasthttp.Server {
 	s := settings.Defaults()
 	timeouts := fasthttp.RequestConfig{WriteTimeout: s.WriteTimeout}

@@ -114,8 +114,10 @@ func TestFloorHasTheServersSettings(t *testing.T) {
 	ours, ourConstants := serverLiteral(t, "floor.go")
 	require.NotEmpty(t, theirs)
 	// The bound on connections is out of reach of any measurement, and counting
-	// them (ConnState) is flagraft's own work.
-	for _, own := range []string{"Handler", "HeaderReceived", "Name", "ErrorHandler", "Logger", "Concurrency", "ConnState"} {
+	// them (ConnState) is flagraft's own work. So is keeping to the time limits, which a
+	// bare server leaves to fasthttp.
+	require.NotContains(t, theirs, "ReadTimeout")
+	for _, own := range []string{"Handler", "HeaderReceived", "Name", "ErrorHandler", "Logger", "Concurrency", "ConnState", "ReadTimeout", "IdleTimeout"} {
 		delete(theirs, own)
 		delete(ours, own)
 	}

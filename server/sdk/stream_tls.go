@@ -40,6 +40,9 @@ func (t *tapped) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// Below is the connection that is tapped.
+func (t *tapped) Below() net.Conn { return t.Conn }
+
 // sealed is the TLS of a stream.
 type sealed struct {
 	conn *tls.Conn

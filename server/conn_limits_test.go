@@ -1,0 +1,84 @@
+package server_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+// dialers connect to new nodes with these limits, one of which speaks TLS.
+func dialers(t *testing.T, idle, head time.Duration) map[string]func() net.Conn {
+	quick := func(st *settings.Settings) { st.IdleTimeout, st.HeaderTimeout, st.ReadTimeout = idle, head, head }
+	plain, secure := servertest.Start(t, quick), startSecure(t, quick)
+	return map[string]func() net.Conn{
+		"plain": func() net.Conn {
+			c, err := net.Dial("tcp", strings.TrimPrefix(plain.Base, "http://"))
+			require.NoError(t, err)
+			t.Cleanup(func() { c.Close() })
+			return c
+		},
+		"TLS": func() net.Conn { return secure.dial(t) },
+	}
+}
+
+// ask makes requests on a connection.
+func ask(t *testing.T, c net.Conn, times int) *bufio.Reader {
+	t.Helper()
+	r := bufio.NewReader(c)
+	for range times {
+		_, err := io.WriteString(c, "GET /health HTTP/1.1\r\nHost: h\r\n\r\n")
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(r, nil)
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		_, err = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, err)
+	}
+	return r
+}
+
+func TestRestingConnectionIsClosed(t *testing.T) {
+	const idle = time.Second
+	for name, dial := range dialers(t, idle, time.Hour) {
+		t.Run(name, func(t *testing.T) {
+			c := dial()
+			ask(t, c, 2)
+			start := time.Now()
+			_, err := ask(t, c, 1).ReadByte()
+			require.ErrorIs(t, err, io.EOF)
+			require.GreaterOrEqual(t, time.Since(start), idle)
+		})
+	}
+}
+
+// A request that does not come to its end is no request, however busy the connection looks.
+func TestEndlessRequestIsRefused(t *testing.T) {
+	for name, dial := range dialers(t, time.Hour, 300*time.Millisecond) {
+		for _, before := range []int{0, 1} {
+			t.Run(name, func(t *testing.T) {
+				c := dial()
+				r := ask(t, c, before)
+				go func() {
+					_, err := io.WriteString(c, "GET /health HTTP/1.1\r\nX-Long: ")
+					for err == nil {
+						time.Sleep(20 * time.Millisecond)
+						_, err = io.WriteString(c, "x")
+					}
+				}()
+				resp, err := http.ReadResponse(r, nil)
+				if err == nil { // what came after the answer may reset the connection before that is read
+					require.Equal(t, 408, resp.StatusCode)
+				}
+			})
+		}
+	}
+}

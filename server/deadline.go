@@ -1,0 +1,89 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lateness is how much later than asked for a deadline may come.
+const lateness = time.Second
+
+// processStart gives deadlines a clock that nobody turns back.
+var processStart = time.Now()
+
+// deadline is that of a connection's one direction. Who reads or writes says how long
+// it may take; any goroutine may give a time instead.
+type deadline struct {
+	move func(time.Time) error // of the socket
+
+	// Of who reads or writes.
+	limit time.Duration // of all waits since next; 0: none
+	end   time.Duration // of the limit, since processStart; 0: nothing has waited yet
+
+	mu    sync.Mutex
+	given atomic.Bool  // a time was given: it holds instead of the limit
+	set   atomic.Int64 // what the socket has, in nanoseconds since processStart; 0: none
+}
+
+// next begins anew: a limit counts from the first wait, and what was given before is over.
+func (d *deadline) next(limit time.Duration) {
+	d.limit, d.end = limit, 0
+	if d.given.Load() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.given.Store(false)
+	}
+}
+
+// give sets a time, the zero time for none. It holds for who waits already, too.
+func (d *deadline) give(t time.Time) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.given.Store(true)
+	return d.place(t)
+}
+
+// wait readies the socket for a wait that begins now.
+func (d *deadline) wait() error {
+	if d.given.Load() {
+		return nil
+	}
+	now := time.Since(processStart)
+	if d.end == 0 && d.limit > 0 {
+		d.end = now + d.limit
+	}
+	set := time.Duration(d.set.Load())
+	if set == d.end || d.end > 0 && set > d.end && set <= d.end+lateness {
+		return nil // it does as well
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.given.Load() {
+		return nil
+	}
+	if d.end == 0 {
+		return d.place(time.Time{})
+	}
+	// A short one is kept to more closely.
+	return d.place(processStart.Add(d.end + min(lateness, max(0, d.end-now)/8)))
+}
+
+// lift takes back what the socket has, unless it was given.
+func (d *deadline) lift() (lifted bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.given.Load() {
+		return false, nil
+	}
+	return true, d.place(time.Time{})
+}
+
+func (d *deadline) place(t time.Time) error {
+	if t.IsZero() {
+		d.set.Store(0)
+	} else {
+		d.set.Store(int64(t.Sub(processStart)))
+	}
+	return d.move(t)
+}
