@@ -14,6 +14,9 @@ import (
 // is given no time limits. A connection has them, and sets a deadline when it really
 // waits, and only if the one that the socket has is not as good.
 
+// longWrite: what is longer is left to package net.
+const longWrite = 64 << 10
+
 // limits is how long a connection may take.
 type limits struct {
 	head   time.Duration // to send a head, with a body that is not large
@@ -36,7 +39,8 @@ func (l connListener) Accept() (net.Conn, error) {
 	return newConn(c, &l.limits), nil
 }
 
-// conn is a connection of the HTTP server. One goroutine reads at a time, and one writes.
+// conn is a connection of the HTTP server. One goroutine reads, and one at a time writes:
+// under TLS, whoever closes it may write the last of it.
 type conn struct {
 	net.Conn
 	limits  *limits
@@ -45,20 +49,26 @@ type conn struct {
 }
 
 func newConn(of net.Conn, l *limits) *conn {
-	c := &conn{Conn: of, limits: l, in: deadline{move: of.SetReadDeadline}, out: deadline{move: of.SetWriteDeadline}}
+	c := &conn{Conn: of, limits: l, in: deadline{move: of.SetReadDeadline, limit: l.head}, out: deadline{move: of.SetWriteDeadline, limit: l.answer}}
 	c.socket.open(c)
-	c.busy()
 	return c
 }
 
 // busy says that a request has begun.
 func (c *conn) busy() {
-	c.in.next(c.limits.head)
-	c.out.next(c.limits.answer)
+	c.await(c.limits.head)
+	c.out.forget()
 }
 
 // idle says that an answer was given.
-func (c *conn) idle() { c.in.next(c.limits.idle) }
+func (c *conn) idle() { c.await(c.limits.idle) }
+
+// await begins a limit for what is read next.
+func (c *conn) await(limit time.Duration) {
+	c.in.limit = limit
+	c.in.renew()
+	c.in.forget()
+}
 
 // SetReadDeadline holds for the request or the pause that is, and for a read that waits already.
 func (c *conn) SetReadDeadline(t time.Time) error { return c.in.give(t) }

@@ -14,9 +14,6 @@ import (
 // saved. What the socket does not have, or does not take, is waited for as ever.
 type socket struct{ in, out transfer }
 
-// longWrite is what is left to package net: the kernel copies so much for longer than others should wait for the thread.
-const longWrite = 64 << 10
-
 func (s *socket) open(c *conn) {
 	raw, err := c.Conn.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -38,8 +35,8 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // Write is that of a net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
-	c.out.end = 0
-	if len(b) <= longWrite {
+	c.out.renew()
+	if len(b) <= longWrite { // the kernel copies more for longer than others should wait for the thread
 		n, err := c.socket.out.do(b)
 		return n, c.fault("write", err)
 	}

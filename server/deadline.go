@@ -17,18 +17,25 @@ var processStart = time.Now()
 type deadline struct {
 	move func(time.Time) error // of the socket
 
-	// Of who reads or writes.
-	limit time.Duration // of all waits since next; 0: none
-	end   time.Duration // of the limit, since processStart; 0: nothing has waited yet
+	limit time.Duration // of all waits since renew; 0: none. Only who reads changes it
+
+	// Nanoseconds since processStart; 0: none.
+	end atomic.Int64 // of the limit; none: nothing has waited yet
+	set atomic.Int64 // of the socket
 
 	mu    sync.Mutex
-	given atomic.Bool  // a time was given: it holds instead of the limit
-	set   atomic.Int64 // what the socket has, in nanoseconds since processStart; 0: none
+	given atomic.Bool // a time was given: it holds instead of the limit
 }
 
-// next begins anew: a limit counts from the first wait, and what was given before is over.
-func (d *deadline) next(limit time.Duration) {
-	d.limit, d.end = limit, 0
+// renew has the limit count from the next wait.
+func (d *deadline) renew() {
+	if d.end.Load() != 0 { // a store takes much longer
+		d.end.Store(0)
+	}
+}
+
+// forget ends what was given.
+func (d *deadline) forget() {
 	if d.given.Load() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -50,11 +57,13 @@ func (d *deadline) wait() error {
 		return nil
 	}
 	now := time.Since(processStart)
-	if d.end == 0 && d.limit > 0 {
-		d.end = now + d.limit
+	end := time.Duration(d.end.Load())
+	if end == 0 && d.limit > 0 {
+		end = now + d.limit
+		d.end.Store(int64(end))
 	}
 	set := time.Duration(d.set.Load())
-	if set == d.end || d.end > 0 && set > d.end && set <= d.end+lateness {
+	if set == end || end > 0 && set > end && set <= end+lateness {
 		return nil // it does as well
 	}
 	d.mu.Lock()
@@ -62,11 +71,11 @@ func (d *deadline) wait() error {
 	if d.given.Load() {
 		return nil
 	}
-	if d.end == 0 {
+	if end == 0 {
 		return d.place(time.Time{})
 	}
 	// A short one is kept to more closely.
-	return d.place(processStart.Add(d.end + min(lateness, max(0, d.end-now)/8)))
+	return d.place(processStart.Add(end + min(lateness, max(0, end-now)/8)))
 }
 
 // lift takes back what the socket has, unless it was given.
