@@ -15,10 +15,7 @@ import (
 type socket struct{ in, out transfer }
 
 func (s *socket) open(c *conn) {
-	raw, err := c.Conn.(syscall.Conn).SyscallConn()
-	if err != nil {
-		raw = closedConn{err}
-	}
+	raw, _ := c.Conn.(syscall.Conn).SyscallConn() // fails only without a connection
 	s.in = transfer{trap: syscall.SYS_READ, deadline: &c.in, wait: raw.Read}
 	s.out = transfer{trap: syscall.SYS_WRITE, deadline: &c.out, wait: raw.Write}
 	s.in.try, s.out.try = s.in.attempt, s.out.attempt
@@ -36,7 +33,7 @@ func (c *conn) Read(b []byte) (int, error) {
 // Write is that of a net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	c.out.renew()
-	if len(b) <= longWrite { // the kernel copies more for longer than others should wait for the thread
+	if len(b) <= longCall {
 		n, err := c.socket.out.do(b)
 		return n, c.fault("write", err)
 	}
@@ -92,7 +89,7 @@ func (t *transfer) do(b []byte) (int, error) {
 // attempt is false if the socket is not ready.
 func (t *transfer) attempt(fd uintptr) bool {
 	for len(t.rest) > 0 {
-		n, _, errno := syscall.RawSyscall(t.trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.rest))), uintptr(len(t.rest)))
+		n, _, errno := syscall.RawSyscall(t.trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.rest))), uintptr(min(len(t.rest), longCall)))
 		switch errno {
 		case 0:
 		case syscall.EINTR:
@@ -112,10 +109,3 @@ func (t *transfer) attempt(fd uintptr) bool {
 	}
 	return true
 }
-
-// closedConn stands for a connection that was closed before it was served.
-type closedConn struct{ err error }
-
-func (c closedConn) Read(func(uintptr) bool) error  { return c.err }
-func (c closedConn) Write(func(uintptr) bool) error { return c.err }
-func (c closedConn) Control(func(uintptr)) error    { return c.err }

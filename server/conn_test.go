@@ -76,7 +76,7 @@ func TestLimitsComeLateAndNeverEarly(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.GreaterOrEqual(t, time.Since(start), short)
 
-	for _, n := range []int{longWrite, 64 << 20} { // more than the sockets hold, in the end
+	for _, n := range []int{longCall, 64 << 20} { // more than the sockets hold, in the end
 		for err = nil; err == nil; {
 			start = time.Now()
 			_, err = c.Write(make([]byte, n))
@@ -191,10 +191,10 @@ func TestConnectionMovesEveryByte(t *testing.T) {
 	c, client := ends(t, all(time.Hour))
 	require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(4<<10))
 	require.NoError(t, client.SetReadBuffer(4<<10))
-	data := make([]byte, 3*longWrite)
+	data := make([]byte, 3*longCall)
 	rand.NewChaCha8([32]byte{}).Read(data)
 	var want []byte
-	sizes := []int{0, 1, 5000, longWrite - 1, longWrite, longWrite + 1, len(data)}
+	sizes := []int{0, 1, 5000, longCall - 1, longCall, longCall + 1, len(data)}
 	for _, n := range sizes {
 		want = append(want, data[:n]...)
 	}
