@@ -22,7 +22,7 @@ const longCall = 64 << 10
 type limits struct {
 	head   time.Duration // to send a head, with a body that is not large
 	idle   time.Duration // to begin the next request
-	answer time.Duration // to take what is written at once
+	answer time.Duration // to take the answer
 }
 
 // connListener accepts connections that keep to limits.
@@ -37,19 +37,19 @@ func (l connListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c, &l.limits), nil
+	return newConn(c, l.limits), nil
 }
 
 // conn is a connection of the HTTP server. One goroutine reads, and one at a time writes:
 // under TLS, whoever closes it may write the last of it.
 type conn struct {
 	net.Conn
-	limits  *limits
+	limits  limits
 	in, out deadline
 	socket  socket
 }
 
-func newConn(of net.Conn, l *limits) *conn {
+func newConn(of net.Conn, l limits) *conn {
 	c := &conn{Conn: of, limits: l, in: deadline{move: of.SetReadDeadline, limit: l.head}, out: deadline{move: of.SetWriteDeadline, limit: l.answer}}
 	c.socket.open(c)
 	return c
@@ -58,7 +58,7 @@ func newConn(of net.Conn, l *limits) *conn {
 // busy says that a request has begun.
 func (c *conn) busy() {
 	c.await(c.limits.head)
-	c.out.forget()
+	c.out.renew()
 }
 
 // idle says that an answer was given.
@@ -68,7 +68,6 @@ func (c *conn) idle() { c.await(c.limits.idle) }
 func (c *conn) await(limit time.Duration) {
 	c.in.limit = limit
 	c.in.renew()
-	c.in.forget()
 }
 
 // SetReadDeadline holds for the request or the pause that is, and for a read that waits already.

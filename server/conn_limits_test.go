@@ -82,3 +82,23 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A large body has its own time, and so has that of an import.
+func TestLargeBodyOutlastsTheHead(t *testing.T) {
+	const head = 300 * time.Millisecond
+	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout = head })
+	for _, path := range []string{"/api/v1/identities/", "/api/flagraft/v1/import/"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
+		require.NoError(t, err)
+		defer c.Close()
+		body := strings.Repeat(" ", 20_000)
+		_, err = io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: h\r\nAuthorization: Token nobody\r\nContent-Length: 20000\r\n\r\n"+body[:100])
+		require.NoError(t, err)
+		time.Sleep(3 * head)
+		_, err = io.WriteString(c, body[100:])
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		require.Contains(t, []int{401, 403}, resp.StatusCode, path)
+	}
+}

@@ -32,7 +32,6 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // Write is that of a net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
-	c.out.renew()
 	if len(b) <= longCall {
 		n, err := c.socket.out.do(b)
 		return n, c.fault("write", err)

@@ -17,7 +17,6 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // Write is that of a net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
-	c.out.renew()
 	if err := c.out.wait(); err != nil {
 		return 0, err
 	}

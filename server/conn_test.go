@@ -77,8 +77,9 @@ func TestLimitsComeLateAndNeverEarly(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(start), short)
 
 	for _, n := range []int{longCall, 64 << 20} { // more than the sockets hold, in the end
+		c.busy()
+		start = time.Now()
 		for err = nil; err == nil; {
-			start = time.Now()
 			_, err = c.Write(make([]byte, n))
 		}
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
@@ -103,6 +104,30 @@ func TestLimitIsOfAllReadsOfARequest(t *testing.T) {
 	}
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.NoError(t, c.Close())
+}
+
+// An answer has one limit, in however many pieces it is written: TLS writes many.
+func TestLimitIsOfAllWritesOfAnAnswer(t *testing.T) {
+	for _, n := range []int{longCall / 4, 2 * longCall} {
+		c, client := ends(t, all(10*short))
+		require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(4<<10))
+		require.NoError(t, client.SetReadBuffer(4<<10))
+		go func() {
+			buf := make([]byte, 4<<10)
+			for {
+				if _, err := client.Read(buf); err != nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		var err error
+		for err == nil {
+			_, err = c.Write(make([]byte, n))
+		}
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, c.Close())
+	}
 }
 
 // A deadline that has come after its wait was over stops nothing.
@@ -247,7 +272,7 @@ func TestConnectionFaults(t *testing.T) {
 	dead, err := net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, dead.Close())
-	c = newConn(dead, &limits{}) // closed before it is served
+	c = newConn(dead, limits{}) // closed before it is served
 	_, err = c.Read(make([]byte, 1))
 	require.ErrorIs(t, err, net.ErrClosed)
 }

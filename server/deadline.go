@@ -27,15 +27,11 @@ type deadline struct {
 	given atomic.Bool // a time was given: it holds instead of the limit
 }
 
-// renew has the limit count from the next wait.
+// renew has the limit hold again, from the next wait.
 func (d *deadline) renew() {
 	if d.end.Load() != 0 { // a store takes much longer
 		d.end.Store(0)
 	}
-}
-
-// forget ends what was given.
-func (d *deadline) forget() {
 	if d.given.Load() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

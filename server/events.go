@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"math"
+	"net"
 	"slices"
 	"time"
 
@@ -61,9 +62,10 @@ func (n *Node) serveEvents(ctx *fasthttp.RequestCtx, m *route.Match) {
 		return
 	}
 	ctx.Response.ImmediateHeaderFlush = true
+	conn := ctx.Conn()
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
 		defer n.events.leave(1)
-		s := &eventStream{node: n, w: w, who: who}
+		s := &eventStream{node: n, w: w, conn: conn, who: who}
 		s.run(n.server.streams, func() bool { _, err := admit(); return err == nil })
 	})
 }
@@ -72,6 +74,7 @@ func (n *Node) serveEvents(ctx *fasthttp.RequestCtx, m *route.Match) {
 type eventStream struct {
 	node *Node
 	w    *bufio.Writer
+	conn net.Conn
 	who  fsm.Author
 	seen uint64 // id of the newest entry of the change log that was told
 }
@@ -102,7 +105,15 @@ func (s *eventStream) run(ctx context.Context, admitted func() bool) {
 	}
 }
 
+// send gives the other end as long for each event as for an answer.
 func (s *eventStream) send(text string) bool {
+	var end time.Time // none, without a limit
+	if limit := s.node.settings.WriteTimeout; limit > 0 {
+		end = time.Now().Add(limit)
+	}
+	if s.conn.SetWriteDeadline(end) != nil {
+		return false
+	}
 	_, err := s.w.WriteString(text)
 	return err == nil && s.w.Flush() == nil
 }

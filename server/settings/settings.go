@@ -93,7 +93,7 @@ type Settings struct {
 
 	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
 	ReadTimeout    time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
-	WriteTimeout   time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer, or a piece of a longer one"`
+	WriteTimeout   time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer, or an event of the stream of changes"`
 	IdleTimeout    time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
 	LeaderTimeout  time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
 	StopTimeout    time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
