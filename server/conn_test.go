@@ -110,10 +110,9 @@ func TestLimitIsOfAllReadsOfARequest(t *testing.T) {
 func TestLimitIsOfAllWritesOfAnAnswer(t *testing.T) {
 	for _, n := range []int{longCall / 4, 2 * longCall} {
 		c, client := ends(t, all(10*short))
-		require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(4<<10))
-		require.NoError(t, client.SetReadBuffer(4<<10))
+		require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(64<<10)) // a piece waits for a moment, never for long
 		go func() {
-			buf := make([]byte, 4<<10)
+			buf := make([]byte, longCall)
 			for {
 				if _, err := client.Read(buf); err != nil {
 					return
