@@ -330,7 +330,7 @@ func (a *rowApplier) deleteRange(def *tableDef, index string, key []byte) error 
 	if !def.hasIndex(index) {
 		return fmt.Errorf("%w: table %s has no index %q", ErrFormat, def.name, index)
 	}
-	it, err := a.txn.Get(def.name, index, Key(key))
+	it, err := a.txn.Get(def.name, index, Key(nil).Bytes(key))
 	if err != nil {
 		return err
 	}
@@ -361,6 +361,7 @@ func (a *rowApplier) changed(def *tableDef, id uint64, before, after any) {
 		a.sum = a.sum.add(hashRow(def.number, id, change.After))
 		a.touch(def, after)
 	}
+	a.touched.keys = a.touched.keys || keysChanged(def, before, after)
 	if !unlogged[def.number] {
 		a.changes = append(a.changes, change)
 	}
@@ -369,9 +370,6 @@ func (a *rowApplier) changed(def *tableDef, id uint64, before, after any) {
 func (a *rowApplier) touch(def *tableDef, object any) {
 	if def.touch != nil {
 		def.touch(a, object, a.touched)
-	}
-	if def == Environments.def || def == EnvironmentAPIKeys.def {
-		a.touched.keys = true
 	}
 }
 

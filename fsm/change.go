@@ -34,7 +34,7 @@ func (t Table[R]) Changes(tx *Tx) []Change[R] {
 		case o.Index == "":
 			note(o.ID)
 		default:
-			for row := range iterate[R](before, t.def.name, o.Index, o.Key) {
+			for row := range iterate[R](before, t.def.name, o.Index, Key(nil).Bytes(o.Key)) {
 				note(*t.id(row))
 			}
 		}

@@ -33,7 +33,7 @@ type OAuthGrant struct {
 // OAuthGrants is the table of consents, kept until their codes expire.
 var (
 	OAuthGrants         = newTable[OAuthGrant](38, "OAuthGrant", func(g *OAuthGrant) *uint64 { return &g.ID }, nil).since(3)
-	OAuthGrantsByHash   = OAuthGrants.index("hash", func(g *OAuthGrant, k Key) (Key, bool) { return append(k, g.Hash[:]...), true })
+	OAuthGrantsByHash   = OAuthGrants.index("hash", func(g *OAuthGrant, k Key) (Key, bool) { return k.Bytes(g.Hash[:]), true })
 	OAuthGrantsByUser   = OAuthGrants.index("user", func(g *OAuthGrant, k Key) (Key, bool) { return k.Uint(g.User), true })
 	OAuthGrantsByExpiry = OAuthGrants.index("expiry", func(g *OAuthGrant, k Key) (Key, bool) { return k.Uint(uint64(g.Expires)), true })
 )
@@ -56,8 +56,8 @@ type OAuthToken struct {
 // OAuthTokens is the table of tokens, kept until their refresh tokens expire.
 var (
 	OAuthTokens          = newTable[OAuthToken](39, "OAuthToken", func(t *OAuthToken) *uint64 { return &t.ID }, nil).since(3)
-	OAuthTokensByAccess  = OAuthTokens.index("access", func(t *OAuthToken, k Key) (Key, bool) { return append(k, t.Access[:]...), true })
-	OAuthTokensByRefresh = OAuthTokens.index("refresh", func(t *OAuthToken, k Key) (Key, bool) { return append(k, t.Refresh[:]...), true })
+	OAuthTokensByAccess  = OAuthTokens.index("access", func(t *OAuthToken, k Key) (Key, bool) { return k.Bytes(t.Access[:]), true })
+	OAuthTokensByRefresh = OAuthTokens.index("refresh", func(t *OAuthToken, k Key) (Key, bool) { return k.Bytes(t.Refresh[:]), true })
 	OAuthTokensByFamily  = OAuthTokens.index("family", func(t *OAuthToken, k Key) (Key, bool) { return k.Uint(t.Family), true })
 	OAuthTokensByUser    = OAuthTokens.index("user", func(t *OAuthToken, k Key) (Key, bool) { return k.Uint(t.User), true })
 	OAuthTokensByExpiry  = OAuthTokens.index("expiry", func(t *OAuthToken, k Key) (Key, bool) { return k.Uint(uint64(t.RefreshExpires)), true })

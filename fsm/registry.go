@@ -27,7 +27,8 @@ func (g *tableRegistry) add(def *tableDef) {
 	g.all = append(g.all, def)
 }
 
-// newDatabase makes an empty database with every registered table.
+// newDatabase makes an empty database with every registered table. It is a snapshot of one
+// because nobody watches rows: what a transaction changes is not noted for watchers.
 func newDatabase() *memdb.MemDB {
 	schema := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
 	for _, def := range registry.all {
@@ -37,7 +38,7 @@ func newDatabase() *memdb.MemDB {
 		}
 		schema.Tables[def.name] = t
 	}
-	return must(memdb.NewMemDB(schema))
+	return must(memdb.NewMemDB(schema)).Snapshot()
 }
 
 func (d *tableDef) hasIndex(name string) bool {

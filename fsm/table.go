@@ -130,7 +130,7 @@ type indexer[R any] struct {
 }
 
 func (i *indexer[R]) FromObject(o any) (bool, []byte, error) {
-	k, ok := i.key(&o.(*stored[R]).row, make(Key, 0, 32))
+	k, ok := i.key(&o.(*stored[R]).row, make(Key, 0, keySize))
 	return ok, k, nil
 }
 

@@ -6,7 +6,7 @@ import "slices"
 // waiting for a View and realtime all ask this one function of the rows.
 type Touched struct {
 	environments []uint64
-	keys         bool // environment keys changed: the key directory is rebuilt
+	keys         bool // of environments changed: the directory of keys is made anew
 }
 
 // Add names one environment.

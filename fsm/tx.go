@@ -172,7 +172,7 @@ func (tx *Tx) removeRange(def *tableDef, index string, k Key) {
 	} else if n == 0 {
 		return
 	}
-	tx.ops = append(tx.ops, op{Table: def.number, Index: index, Key: k})
+	tx.ops = append(tx.ops, op{Table: def.number, Index: index, Key: k.packed()})
 	clear(tx.last)
 }
 

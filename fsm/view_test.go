@@ -170,6 +170,49 @@ func TestViewsFollowEnvironments(t *testing.T) {
 	require.NoError(t, s.Views.Wait(context.Background(), s.FSM.State().Index, s.env.ID))
 }
 
+// The directory of keys is made anew for a change of keys, and only then.
+func TestViewsFollowKeys(t *testing.T) {
+	s := newStage(t, 1, 0)
+	find := func(key string) *fsm.EnvironmentKey {
+		k, _ := s.Views.ByKey([]byte(key))
+		return k
+	}
+	first := find("key")
+	s.edit(t, 0, "other") // moves on the environment's updated_at
+	require.Same(t, first, find("key"))
+
+	var server fsm.EnvironmentAPIKey
+	s.Write(t, func(tx *fsm.Tx) error {
+		server = fsm.EnvironmentAPIKeys.Put(tx, fsm.EnvironmentAPIKey{Environment: s.env.ID, Key: "ser.key", Active: true})
+		return nil
+	})
+	require.True(t, find("ser.key").Active)
+	s.Write(t, func(tx *fsm.Tx) error {
+		server.Active = false
+		fsm.EnvironmentAPIKeys.Put(tx, server)
+		return nil
+	})
+	require.False(t, find("ser.key").Active)
+	s.Write(t, func(tx *fsm.Tx) error {
+		fsm.EnvironmentAPIKeys.Delete(tx, server.ID)
+		return nil
+	})
+	require.Nil(t, find("ser.key"))
+	s.Write(t, func(tx *fsm.Tx) error {
+		s.env.APIKey = "new"
+		fsm.Environments.Put(tx, s.env)
+		return nil
+	})
+	require.Nil(t, find("key"))
+	require.Same(t, s.view(t), find("new").Live.View())
+
+	s.Write(t, func(tx *fsm.Tx) error {
+		fsm.Environments.Put(tx, fsm.Environment{Name: "second", APIKey: "second", Project: s.env.Project})
+		return nil
+	})
+	require.NotNil(t, find("second"))
+}
+
 func TestViewsUnderWritesAndReaders(t *testing.T) {
 	s := newStage(t, 5, 2)
 	stop := make(chan struct{})

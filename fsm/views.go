@@ -147,6 +147,20 @@ func (v *Views) restored(index uint64) {
 	v.Each(func(l *Live) { l.touch(index) })
 }
 
+// keysChanged reports whether a row's change is one of the directory. Most changes of
+// environments are not: every audit log moves on their updated_at.
+func keysChanged(def *tableDef, before, after any) bool {
+	switch def {
+	case Environments.def:
+		return before == nil || after == nil || environmentKey(before) != environmentKey(after)
+	case EnvironmentAPIKeys.def:
+		return true
+	}
+	return false
+}
+
+func environmentKey(object any) string { return object.(*stored[Environment]).row.APIKey }
+
 // rebuild makes the directory anew from the tables, keeping those of the given
 // actors whose environments stay and ending those of environments that went.
 func (v *Views) rebuild(actors map[uint64]*Live) {
