@@ -52,6 +52,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	if limit != math.MaxInt64 {
 		log.Info("memory", "limit", limit)
 	}
+	defer server.PaceCollector().Stop()
 	node := server.New(st, build(), log)
 	node.Clock, node.LogLevel = wallClock(), level
 	if err := node.Start(ctx); err != nil {
