@@ -25,7 +25,7 @@ type Usage struct {
 	Environment uint64    `cbor:"2,keyasint"`
 	Kind        UsageKind `cbor:"3,keyasint"`
 	Feature     uint64    `cbor:"4,keyasint,omitempty"` // UsageEvaluation only
-	Bucket      Time      `cbor:"5,keyasint"`           // start of a UTC hour
+	Bucket      Time      `cbor:"5,keyasint"`           // start of a UTC day; of an hour in rows of earlier versions
 	Labels      string    `cbor:"6,keyasint,omitempty"` // from UsageLabels
 	Count       int64     `cbor:"7,keyasint"`
 }

@@ -63,7 +63,7 @@ func NewUsageCounter(f *FSM, node string, clock func() time.Time, send func(ctx 
 	return c
 }
 
-// Request counts one request of an environment. It counts towards the hour of the
+// Request counts one request of an environment. It counts towards the day of the
 // flush that takes it along.
 func (c *UsageCounter) Request(environment uint64, kind UsageKind, client RequestClient) {
 	counts, ok := c.requests.Load(environment)
@@ -73,9 +73,9 @@ func (c *UsageCounter) Request(environment uint64, kind UsageKind, client Reques
 	counts.(*requestCounts).of(client).kinds[kind].Add(1)
 }
 
-// Add counts n more of something at the current hour.
+// Add counts n more of something on the current day.
 func (c *UsageCounter) Add(environment uint64, kind UsageKind, feature uint64, labels string, n int64) {
-	k := usageKey{environment, kind, feature, c.hour(), labels}
+	k := usageKey{environment, kind, feature, c.day(), labels}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if have, ok := c.counts[k]; ok || len(c.counts) < usageKinds {
@@ -83,7 +83,8 @@ func (c *UsageCounter) Add(environment uint64, kind UsageKind, feature uint64, l
 	}
 }
 
-func (c *UsageCounter) hour() Time { return TimeOf(c.clock().Truncate(time.Hour)) }
+// day is the bucket of now: all that is asked of the counts is by day.
+func (c *UsageCounter) day() Time { return TimeOf(c.clock().Truncate(24 * time.Hour)) }
 
 // Stop flushes once more and ends the counter.
 func (c *UsageCounter) Stop() { c.loop.Stop() }
@@ -118,10 +119,10 @@ func (c *UsageCounter) take() []byte {
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
 	c.mu.Unlock()
-	hour := c.hour()
+	day := c.day()
 	c.requests.Range(func(environment, requests any) bool {
 		requests.(*requestCounts).take(func(labels string, kind UsageKind, n int64) {
-			counts[usageKey{environment: environment.(uint64), kind: kind, bucket: hour, labels: labels}] += n
+			counts[usageKey{environment: environment.(uint64), kind: kind, bucket: day, labels: labels}] += n
 		})
 		return true
 	})

@@ -52,6 +52,35 @@ func TestUsageCountsOnce(t *testing.T) {
 	require.EqualValues(t, 3, count())
 }
 
+// A counter is one row a UTC day, however often it is flushed and whatever counts.
+func TestUsageIsByDay(t *testing.T) {
+	w, p := newTestWriter(t)
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		Environments.Put(tx, Environment{ID: 1, Name: "e", APIKey: "k"})
+		return nil
+	})
+	require.NoError(t, err)
+	day := time.Now().UTC().Truncate(24 * time.Hour)
+	now := day
+	c := NewUsageCounter(p.fsm, "n", func() time.Time { return now }, func(_ context.Context, entry []byte) error {
+		p.index++
+		p.fsm.Apply(&raft.Log{Index: p.index, Type: raft.LogCommand, Data: entry})
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	defer c.Stop()
+	for _, now = range []time.Time{day, day.Add(13 * time.Hour), day.Add(24*time.Hour - 1), day.Add(24 * time.Hour)} {
+		c.Request(1, UsageFlags, RequestClient{})
+		c.Add(1, UsageEvaluation, 7, "", 5)
+		require.NoError(t, c.Flush(t.Context()))
+	}
+	counts := map[UsageKind]map[Time]int64{UsageFlags: {}, UsageEvaluation: {}}
+	for u := range Usages.All(p.fsm.State()) {
+		counts[u.Kind][u.Bucket] += u.Count
+	}
+	first, second := TimeOf(day), TimeOf(day.Add(24*time.Hour))
+	require.Equal(t, map[UsageKind]map[Time]int64{UsageFlags: {first: 3, second: 1}, UsageEvaluation: {first: 15, second: 5}}, counts)
+}
+
 func TestRequestsOfClients(t *testing.T) {
 	var r requestCounts
 	counted := func() map[string]int64 {

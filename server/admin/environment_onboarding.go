@@ -22,7 +22,7 @@ func environmentOnboardingRows() []route.Row {
 	}
 }
 
-// getOnboardingStatus falls back on the usage counts, whose buckets are hours.
+// getOnboardingStatus falls back on the usage counts, whose buckets are days.
 func getOnboardingStatus(c *Ctx, _ struct{}) (onboardingStatus, error) {
 	if o, ok := fsm.EnvironmentOnboardings.Get(c, c.Environment.ID); ok {
 		return onboardingStatus{o.FirstEvaluatedAt, o.SDKLabel}, nil
