@@ -1,6 +1,11 @@
 package fsm
 
-import "fmt"
+import (
+	"fmt"
+	"iter"
+	"math"
+	"sort"
+)
 
 // ChangeLogEntry records one admin write: who changed which rows from what to
 // what. Applying a changeset writes it; nothing else does. Audit details,
@@ -23,11 +28,24 @@ type RowChange struct {
 	After  []byte `cbor:"4,keyasint,omitempty"` // CBOR
 }
 
-// ChangeLog is the table of recorded writes; its ids only grow.
-var (
-	ChangeLog       = newTable[ChangeLogEntry](19, "ChangeLog", func(c *ChangeLogEntry) *uint64 { return &c.ID }, nil)
-	ChangeLogByTime = ChangeLog.index("time", func(c *ChangeLogEntry, k Key) (Key, bool) { return k.Uint(uint64(c.Time)), true })
-)
+// ChangeLog is the table of recorded writes. Its ids only grow, and times never go back with them.
+var ChangeLog = newTable[ChangeLogEntry](19, "ChangeLog", func(c *ChangeLogEntry) *uint64 { return &c.ID }, nil)
+
+// changesSince yields the recorded writes from a time on.
+func changesSince(r Reader, t Time) iter.Seq[*ChangeLogEntry] {
+	last := uint64(0)
+	for c := range ChangeLog.RefsBelow(r, math.MaxUint64) {
+		last = c.ID
+		break
+	}
+	before := sort.Search(int(last), func(id int) bool {
+		for c := range ChangeLog.RefsFrom(r, uint64(id)+1) {
+			return c.Time >= t
+		}
+		return true
+	})
+	return ChangeLog.RefsFrom(r, uint64(before)+1)
+}
 
 // unlogged names the tables whose rows are bookkeeping of the write itself, or
 // secrets of one account, and are left out of the change log.

@@ -39,7 +39,7 @@ const (
 	// sweepTurns how many a tick makes of one kind when that is not enough.
 	sweepBatch = 2_000
 	sweepTurns = 50
-	// auditSize and usageSize are the bytes of a row without its texts, at least.
+	// The bytes of a row without its texts, at least.
 	auditSize = 60
 	usageSize = 40
 )
@@ -138,25 +138,25 @@ func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
 
 func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
 	return sweep(IdempotencyKeys, IdempotencyKeysByTime.Refs(r), sizesOf(r).answers, s.retention.IdempotencyBytes, func(k *IdempotencyKey) (bool, uint64) {
-		return k.Created.Add(s.retention.Idempotency) <= now, uint64(len(k.Body) + len(k.Header))
+		return k.Created.Add(s.retention.Idempotency) <= now, answerMemory.of(len(k.Body) + len(k.Header))
 	})
 }
 
 func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
-	return sweep(ChangeLog, ChangeLogByTime.Refs(r), sizesOf(r).changeLog, s.retention.ChangeLogBytes, func(c *ChangeLogEntry) (bool, uint64) {
-		return c.Time.Add(s.retention.ChangeLog) <= now, c.Size
+	return sweep(ChangeLog, ChangeLog.Refs(r), sizesOf(r).changeLog, s.retention.ChangeLogBytes, func(c *ChangeLogEntry) (bool, uint64) { // ids grow with time
+		return c.Time.Add(s.retention.ChangeLog) <= now, changeLogMemory.of(int(c.Size))
 	})
 }
 
 func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
-	return sweep(AuditLogs, AuditLogs.Refs(r), sizesOf(r).audit, s.retention.AuditBytes, func(a *AuditLog) (bool, uint64) { // ids grow with time
-		return a.CreatedDate.Add(s.retention.Audit) <= now, uint64(auditSize + len(a.Log))
+	return sweep(AuditLogs, AuditLogs.Refs(r), sizesOf(r).audit, s.retention.AuditBytes, func(a *AuditLog) (bool, uint64) { // here, too
+		return a.CreatedDate.Add(s.retention.Audit) <= now, auditMemory.of(auditSize + len(a.Log))
 	})
 }
 
 func (s *Scheduler) oldUsage(r Reader, now Time) func(*Tx) {
 	return sweep(Usages, UsagesByBucket.Refs(r), sizesOf(r).usage, s.retention.UsageBytes, func(u *Usage) (bool, uint64) {
-		return u.Bucket.Add(s.retention.Usage) <= now, uint64(usageSize + len(u.Labels))
+		return u.Bucket.Add(s.retention.Usage) <= now, usageMemory.of(usageSize + len(u.Labels))
 	})
 }
 

@@ -188,6 +188,21 @@ func (t Table[R]) RefsBelow(r Reader, id uint64) iter.Seq[*R] {
 	}
 }
 
+// RefsFrom yields the rows from an id on, the smallest first.
+func (t Table[R]) RefsFrom(r Reader, id uint64) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		it, err := r.read().LowerBound(t.def.name, primaryIndex, Key(nil).Uint(id))
+		if err != nil {
+			panic(fmt.Sprintf("fsm: %s by id: %v", t.def.name, err))
+		}
+		for o := it.Next(); o != nil; o = it.Next() {
+			if !yield(&o.(*stored[R]).row) {
+				return
+			}
+		}
+	}
+}
+
 // Put inserts or replaces a row. A row whose id is 0 gets the table's next id.
 // It returns the row as stored.
 func (t Table[R]) Put(tx *Tx, row R) R {

@@ -13,12 +13,7 @@ func (v *View) SharesSecond() bool {
 func (v *View) sharesSecond() bool {
 	updated := v.Environment.UpdatedAt
 	// A write's entry has the time of its changeset, at or just after updated_at.
-	it, err := v.State.read().LowerBound(ChangeLog.def.name, ChangeLogByTime.name, Key(nil).Uint(uint64(updated)))
-	if err != nil {
-		return false
-	}
-	for o := it.Next(); o != nil; o = it.Next() {
-		entry := &o.(*stored[ChangeLogEntry]).row
+	for entry := range changesSince(v.State, updated) {
 		if entry.Time > updated.Add(time.Second) {
 			break
 		}

@@ -101,12 +101,12 @@ type Settings struct {
 	ProbeInterval  time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`
 
 	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" usage:"age at which change-log rows go"`
-	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"size of the change log"`
-	KeepAuditBytes     int           `flag:"keep-audit-bytes" default:"1073741824" usage:"size of the audit log"`
+	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"memory that the change log may take, about"`
+	KeepAuditBytes     int           `flag:"keep-audit-bytes" default:"1073741824" usage:"memory that the audit log may take, about"`
 	KeepAudit          time.Duration `flag:"keep-audit" default:"8760h" usage:"age at which audit rows go"`
-	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" usage:"size of the usage counts"`
+	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" usage:"memory that usage counts may take, about"`
 	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
-	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" usage:"size of the answers to idempotency keys"`
+	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" usage:"memory that answers to idempotency keys may take, about"`
 	KeepWebhooks       time.Duration `flag:"keep-webhooks" default:"24h" usage:"age at which an event that its webhook never took is given up; the leader's setting counts, as for the next two"`
 	KeepWebhookEvents  int           `flag:"keep-webhook-events" default:"10000" usage:"events that wait for one webhook; beyond, the oldest are given up"`
 	KeepWebhookBytes   int           `flag:"keep-webhook-bytes" default:"67108864" usage:"size of all events that wait"`
