@@ -9,29 +9,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 )
 
-// TestUsageCountsOnce loses the answer to a batch that was applied, and wants
-// every request counted once.
-func TestUsageCountsOnce(t *testing.T) {
+// newTestCounter counts for an environment, 1. What it sends is applied, and then answered with fail.
+func newTestCounter(t *testing.T, clock func() time.Time, fail *error) (*UsageCounter, *FSM) {
 	w, p := newTestWriter(t)
 	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
 		Environments.Put(tx, Environment{ID: 1, Name: "e", APIKey: "k"})
 		return nil
 	})
 	require.NoError(t, err)
+	c := NewUsageCounter(p.fsm, "n", clock, func(_ context.Context, entry []byte) error {
+		p.apply(entry)
+		return *fail
+	}, slog.New(slog.DiscardHandler))
+	t.Cleanup(c.Stop)
+	return c, p.fsm
+}
+
+// TestUsageCountsOnce loses the answer to a batch that was applied, and wants
+// every request counted once.
+func TestUsageCountsOnce(t *testing.T) {
 	lost := errors.New("answer lost")
 	var fail error
-	c := NewUsageCounter(p.fsm, "n", time.Now, func(_ context.Context, entry []byte) error {
-		p.index++
-		p.fsm.Apply(&raft.Log{Index: p.index, Type: raft.LogCommand, Data: entry})
-		return fail
-	}, slog.New(slog.DiscardHandler))
-	defer c.Stop()
+	c, f := newTestCounter(t, time.Now, &fail)
 	count := func() (n int64) {
-		for u := range Usages.All(p.fsm.State()) {
+		for u := range Usages.All(f.State()) {
 			require.Equal(t, UsageFlags, u.Kind)
 			n += u.Count
 		}
@@ -54,27 +58,16 @@ func TestUsageCountsOnce(t *testing.T) {
 
 // A counter is one row a UTC day, however often it is flushed and whatever counts.
 func TestUsageIsByDay(t *testing.T) {
-	w, p := newTestWriter(t)
-	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
-		Environments.Put(tx, Environment{ID: 1, Name: "e", APIKey: "k"})
-		return nil
-	})
-	require.NoError(t, err)
 	day := time.Now().UTC().Truncate(24 * time.Hour)
 	now := day
-	c := NewUsageCounter(p.fsm, "n", func() time.Time { return now }, func(_ context.Context, entry []byte) error {
-		p.index++
-		p.fsm.Apply(&raft.Log{Index: p.index, Type: raft.LogCommand, Data: entry})
-		return nil
-	}, slog.New(slog.DiscardHandler))
-	defer c.Stop()
+	c, f := newTestCounter(t, func() time.Time { return now }, new(error))
 	for _, now = range []time.Time{day, day.Add(13 * time.Hour), day.Add(24*time.Hour - 1), day.Add(24 * time.Hour)} {
 		c.Request(1, UsageFlags, RequestClient{})
 		c.Add(1, UsageEvaluation, 7, "", 5)
 		require.NoError(t, c.Flush(t.Context()))
 	}
 	counts := map[UsageKind]map[Time]int64{UsageFlags: {}, UsageEvaluation: {}}
-	for u := range Usages.All(p.fsm.State()) {
+	for u := range Usages.All(f.State()) {
 		counts[u.Kind][u.Bucket] += u.Count
 	}
 	first, second := TimeOf(day), TimeOf(day.Add(24*time.Hour))
