@@ -149,7 +149,7 @@ func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
 }
 
 func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
-	return sweep(AuditLogs, AuditLogs.Refs(r), sizesOf(r).audit, s.retention.AuditBytes, func(a *AuditLog) (bool, uint64) { // here, too
+	return sweep(AuditLogs, AuditLogs.Refs(r), sizesOf(r).audit, s.retention.AuditBytes, func(a *AuditLog) (bool, uint64) { // ids grow with time
 		return a.CreatedDate.Add(s.retention.Audit) <= now, auditMemory.of(auditSize + len(a.Log))
 	})
 }

@@ -173,17 +173,8 @@ func (t Table[R]) All(r Reader) iter.Seq[R] {
 // RefsBelow yields the rows with an id below one, the largest first.
 func (t Table[R]) RefsBelow(r Reader, id uint64) iter.Seq[*R] {
 	return func(yield func(*R) bool) {
-		if id == 0 {
-			return
-		}
-		it, err := r.read().ReverseLowerBound(t.def.name, primaryIndex, Key(nil).Uint(id-1))
-		if err != nil {
-			panic(fmt.Sprintf("fsm: %s by id: %v", t.def.name, err))
-		}
-		for o := it.Next(); o != nil; o = it.Next() {
-			if !yield(&o.(*stored[R]).row) {
-				return
-			}
+		if id > 0 {
+			yieldAll(must(r.read().ReverseLowerBound(t.def.name, primaryIndex, Key(nil).Uint(id-1))), yield)
 		}
 	}
 }
@@ -191,15 +182,7 @@ func (t Table[R]) RefsBelow(r Reader, id uint64) iter.Seq[*R] {
 // RefsFrom yields the rows from an id on, the smallest first.
 func (t Table[R]) RefsFrom(r Reader, id uint64) iter.Seq[*R] {
 	return func(yield func(*R) bool) {
-		it, err := r.read().LowerBound(t.def.name, primaryIndex, Key(nil).Uint(id))
-		if err != nil {
-			panic(fmt.Sprintf("fsm: %s by id: %v", t.def.name, err))
-		}
-		for o := it.Next(); o != nil; o = it.Next() {
-			if !yield(&o.(*stored[R]).row) {
-				return
-			}
-		}
+		yieldAll(must(r.read().LowerBound(t.def.name, primaryIndex, Key(nil).Uint(id))), yield)
 	}
 }
 
@@ -256,11 +239,7 @@ func (x Index[R]) Count(r Reader, parts ...any) int {
 // same; it may differ although they are. It is the channel that a watcher of these rows
 // would wait on: every change of a tree's node comes with a new node and a new channel.
 func (x Index[R]) mark(r Reader, parts ...any) <-chan struct{} {
-	it, err := r.read().Get(x.table.def.name, x.name, keyOf(parts...))
-	if err != nil {
-		panic(fmt.Sprintf("fsm: %s by %s: %v", x.table.def.name, x.name, err)) // as in iterate
-	}
-	return it.WatchCh()
+	return must(r.read().Get(x.table.def.name, x.name, keyOf(parts...))).WatchCh()
 }
 
 // DeleteAll removes the rows whose key starts with parts as one range in the
@@ -271,14 +250,14 @@ func (x Index[R]) DeleteAll(tx *Tx, parts ...any) {
 
 func iterate[R any](r Reader, table, index string, k Key) iter.Seq[*R] {
 	return func(yield func(*R) bool) {
-		it, err := r.read().Get(table, index, k)
-		if err != nil {
-			panic(fmt.Sprintf("fsm: %s by %s: %v", table, index, err)) // a table or index that is not declared
-		}
-		for o := it.Next(); o != nil; o = it.Next() {
-			if !yield(&o.(*stored[R]).row) {
-				return
-			}
+		yieldAll(must(r.read().Get(table, index, k)), yield) // the error is a table or index that is not declared
+	}
+}
+
+func yieldAll[R any](found memdb.ResultIterator, yield func(*R) bool) {
+	for o := found.Next(); o != nil; o = found.Next() {
+		if !yield(&o.(*stored[R]).row) {
+			return
 		}
 	}
 }
