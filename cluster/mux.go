@@ -51,16 +51,20 @@ func newMux(l net.Listener, advertise string, key []byte, secure *wireTLS, nodeI
 func (m *mux) run(serve func(context.Context, net.Conn, string)) {
 	m.serve = serve
 	m.work.Go(func() {
-		for {
+		for failed := false; ; {
 			c, err := m.listener.Accept()
 			if err != nil {
 				if m.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 					return
 				}
-				m.log.Warn("accept", "error", err)
+				if !failed {
+					m.log.Warn("no connection of another node is taken until one can be", "error", err)
+				}
+				failed = true
 				pause(m.ctx, 50*time.Millisecond) // out of descriptors, most likely
 				continue
 			}
+			failed = false
 			if !m.track(c) {
 				_ = c.Close() // nobody knows it
 				continue

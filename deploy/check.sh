@@ -160,8 +160,9 @@ starts() { # starts CONFIG: whether a node with it comes as far as its managemen
     sleep 0.2
   done
   kill $pid 2>/dev/null
+  timeout 60 tail --pid=$pid -f /dev/null || { echo "does not stop"; kill -QUIT $pid; }
   wait $pid || code=1
-  ((code == 0)) || tail -5 "$work/starts.log"
+  ((code == 0)) || tail -30 "$work/starts.log"
   return $code
 }
 

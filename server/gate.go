@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -28,18 +30,33 @@ func (g *gate) leave(n int64) { g.used.Add(-n) }
 // boundedListener answers connections past a number with 503 and closes them: who waits for its turn in silence cannot know better.
 type boundedListener struct {
 	net.Listener
+	log       *slog.Logger
 	room      func() bool
 	shed      func()
 	plain     bool // no TLS around it: the answer can be read
 	lingering *gate
 }
 
-// Accept returns the next connection that there is room for.
+// acceptPause is how long no connection is taken after one could not be: who waits is served then.
+const acceptPause = 50 * time.Millisecond
+
+// Accept returns the next connection that there is room for. Only a closed listener is the
+// end: without a free descriptor, say, there may be one soon, but fasthttp would stop serving.
 func (l boundedListener) Accept() (net.Conn, error) {
-	for {
+	for failed := false; ; {
 		c, err := l.Listener.Accept()
-		if err != nil || l.room() {
-			return c, err
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		case err != nil:
+			if !failed {
+				l.log.Warn("no connection is taken until one can be", "error", err)
+			}
+			failed = true
+			time.Sleep(acceptPause)
+			continue
+		case l.room():
+			return c, nil
 		}
 		l.shed()
 		if l.plain && l.lingering.enter(1) {

@@ -87,7 +87,7 @@ func (s *Server) listen() error {
 	if s.tls, err = openAPITLS(s.settings, s.log); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	bounded := boundedListener{Listener: l, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
+	bounded := boundedListener{Listener: l, log: s.log, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
 	s.listener = s.tls.listener(connListener{bounded, limits{
 		head: min(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout}})
 	s.http = &fasthttp.Server{
@@ -99,7 +99,6 @@ func (s *Server) listen() error {
 		ReadBufferSize:        s.settings.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    s.settings.MaxBodyBytes,
-		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
 		ConnState:             s.connChanged,
 		KeepHijackedConns:     true, // streams own their connections
@@ -123,13 +122,17 @@ func (s *Server) stop(ctx context.Context) error {
 	if s.http == nil {
 		return nil
 	}
-	quiet := actor.Go(s.closeWhenQuiet)
-	err := s.http.ShutdownWithContext(ctx)
-	quiet.Stop()
-	s.cancel()
+	// fasthttp closes a listener only if Serve has got as far as noting it, which it need not have by now.
+	err := s.listener.Close()
 	if serve := <-s.done; err == nil {
 		err = serve
 	}
+	quiet := actor.Go(s.closeWhenQuiet)
+	if shut := s.http.ShutdownWithContext(ctx); err == nil && !errors.Is(shut, net.ErrClosed) { // the listener is, twice
+		err = shut
+	}
+	quiet.Stop()
+	s.cancel()
 	return err
 }
 
@@ -207,7 +210,7 @@ func (l quietLogger) Printf(format string, args ...any) {
 func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node string) *Server {
 	s := &Server{settings: st, log: log, table: table, node: node, common: newCommonHeaders(node), metrics: newRequestMetrics(table)}
 	s.connections.open = map[net.Conn]struct{}{}
-	s.budget = newBudget(st, debug.SetMemoryLimit(-1))
+	s.budget = newBudget(st, debug.SetMemoryLimit(-1), descriptors())
 	s.bodies = newBodies(s.budget.bodies, st.ReadTimeout+writeTimeout+viewTimeout)
 	s.writes.limit, s.calls.limit = s.budget.writes, s.budget.calls
 	s.memory = newMemoryWatch(s.budget.limit)

@@ -38,15 +38,17 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	st := settings.Defaults()
-	free := newBudget(st, math.MaxInt64)
+	free := newBudget(st, math.MaxInt64, math.MaxInt64)
 	require.EqualValues(t, st.MaxConnections, free.connections)
 	require.EqualValues(t, st.MaxRequests, free.requests)
-	tight := newBudget(st, 256<<20)
+	tight := newBudget(st, 256<<20, math.MaxInt64)
 	require.Less(t, tight.connections*(int64(st.MaxHeaderBytes)+connectionCost), int64(256<<20)/3)
 	require.Less(t, tight.requests, int64(st.MaxRequests))
 	require.Less(t, tight.bodies, free.bodies)
+	require.EqualValues(t, 20_000-SpareDescriptors, newBudget(st, math.MaxInt64, 20_000).connections)
+	require.EqualValues(t, 60, newBudget(st, math.MaxInt64, 120).connections, "half, where there are few")
 	st.MaxWrites = 3
-	require.EqualValues(t, 3, newBudget(st, 1<<40).writes)
+	require.EqualValues(t, 3, newBudget(st, 1<<40, math.MaxInt64).writes)
 }
 
 func TestGate(t *testing.T) {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -64,9 +66,26 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	reloadOnHangup(ctx, node)
 	stop() // the default handling of signals is back
 	log.Info("stopping")
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), st.StopTimeout+2*st.ProbeInterval)
+	return stopWithin(context.WithoutCancel(ctx), st.StopTimeout+2*st.ProbeInterval, stopSlack, os.Stderr, node.Stop)
+}
+
+// stopSlack is what a stop may take beyond its bound, to give up what is left.
+const stopSlack = 7 * time.Second
+
+// stopWithin calls stop with a bound, and leaves it behind if it does not heed that: what was acknowledged is on disk, and who waits for this
+// process to end would kill it next. What it waits for is written to out.
+func stopWithin(ctx context.Context, bound, slack time.Duration, out io.Writer, stop func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	return node.Stop(bound)
+	ended := make(chan error, 1)
+	go func() { ended <- stop(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(bound + slack):
+		_ = pprof.Lookup("goroutine").WriteTo(out, 1) // nobody may be reading
+		return fmt.Errorf("the node did not stop within %v: this is a fault; see what waits above", bound+slack)
+	}
 }
 
 // reloadOnHangup has the node read its certificates again with each SIGHUP, until ctx ends.

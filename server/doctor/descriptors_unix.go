@@ -6,10 +6,9 @@ import (
 	"context"
 
 	"golang.org/x/sys/unix"
-)
 
-// spareDescriptors are for the log, snapshots, other nodes and mails.
-const spareDescriptors = 500
+	"github.com/flagraft/flagraft/server"
+)
 
 func (p *patient) checkDescriptors(context.Context) {
 	var limit unix.Rlimit
@@ -18,9 +17,9 @@ func (p *patient) checkDescriptors(context.Context) {
 		return
 	}
 	most := uint64(limit.Max) //nolint:unconvert // its type differs between systems; the runtime raises the soft limit to it
-	want := uint64(max(p.settings.MaxConnections, 0)) + spareDescriptors
+	want := uint64(max(p.settings.MaxConnections, 0)) + server.SpareDescriptors
 	if most < want {
-		p.found("file descriptors", Warning, "Raise the limit (LimitNOFILE= of systemd, --ulimit nofile of containers), or lower --max-connections.", "%d, while --max-connections may need %d", most, want)
+		p.found("file descriptors", Warning, "Raise the limit (LimitNOFILE= of systemd, --ulimit nofile of containers), or lower --max-connections.", "%d, while --max-connections may need %d: there are fewer connections, then", most, want)
 		return
 	}
 	p.found("file descriptors", OK, "", "%d, enough for --max-connections", most)
