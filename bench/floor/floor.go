@@ -126,7 +126,6 @@ func Server(h fasthttp.RequestHandler) *fasthttp.Server {
 		ReadBufferSize:        s.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,
 		MaxRequestBodySize:    s.MaxBodyBytes,
-		TCPKeepalive:          true,
 		CloseOnShutdown:       true,
 		KeepHijackedConns:     true,
 		NoDefaultServerHeader: true,
