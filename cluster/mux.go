@@ -58,7 +58,7 @@ func (m *mux) run(serve func(context.Context, net.Conn, string)) {
 					return
 				}
 				if !failed {
-					m.log.Warn("no connection of another node is taken until one can be", "error", err)
+					m.log.Warn("connections of other nodes wait: none can be accepted", "error", err)
 				}
 				failed = true
 				pause(m.ctx, 50*time.Millisecond) // out of descriptors, most likely

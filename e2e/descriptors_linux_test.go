@@ -20,8 +20,7 @@ func TestWithoutDescriptors(t *testing.T) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", n.PID()))
 	require.NoError(t, err)
 	few := unix.Rlimit{Cur: uint64(len(entries) + 10), Max: uint64(len(entries) + 10)}
-	var before unix.Rlimit
-	require.NoError(t, unix.Prlimit(n.PID(), unix.RLIMIT_NOFILE, &few, &before))
+	require.NoError(t, unix.Prlimit(n.PID(), unix.RLIMIT_NOFILE, &few, nil))
 	idle := make([]net.Conn, 50)
 	for i := range idle {
 		idle[i], err = net.Dial("tcp", n.API)

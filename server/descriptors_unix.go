@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptors is how many file descriptors this process may have, math.MaxInt64 if nobody says: the soft limit, which the runtime has raised
+// Descriptors is how many file descriptors this process may have, math.MaxInt64 if nobody says: the soft limit, which the runtime has raised
 // to the hard one.
-func descriptors() int64 {
+func Descriptors() int64 {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return math.MaxInt64

@@ -50,7 +50,7 @@ func (l boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		case err != nil:
 			if !failed {
-				l.log.Warn("no connection is taken until one can be", "error", err)
+				l.log.Warn("connections wait: none can be accepted", "error", err)
 			}
 			failed = true
 			time.Sleep(acceptPause)

@@ -210,7 +210,7 @@ func (l quietLogger) Printf(format string, args ...any) {
 func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node string) *Server {
 	s := &Server{settings: st, log: log, table: table, node: node, common: newCommonHeaders(node), metrics: newRequestMetrics(table)}
 	s.connections.open = map[net.Conn]struct{}{}
-	s.budget = newBudget(st, debug.SetMemoryLimit(-1), descriptors())
+	s.budget = newBudget(st, debug.SetMemoryLimit(-1), Descriptors())
 	s.bodies = newBodies(s.budget.bodies, st.ReadTimeout+writeTimeout+viewTimeout)
 	s.writes.limit, s.calls.limit = s.budget.writes, s.budget.calls
 	s.memory = newMemoryWatch(s.budget.limit)

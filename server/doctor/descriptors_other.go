@@ -1,7 +1,0 @@
-//go:build !unix
-
-package doctor
-
-import "context"
-
-func (p *patient) checkDescriptors(context.Context) {}
