@@ -28,7 +28,9 @@ type limits struct {
 // connListener accepts connections that keep to limits.
 type connListener struct {
 	net.Listener
-	limits limits
+	limits  limits
+	handler fasthttp.RequestHandler // of requests that connections answer themselves; nil: none
+	longest int                     // of the bodies of these
 }
 
 // Accept waits for a connection.
@@ -37,7 +39,9 @@ func (l connListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newConn(c, l.limits), nil
+	own := newConn(c, l.limits)
+	own.lane.handler, own.lane.longest = l.handler, l.longest
+	return own, nil
 }
 
 // conn is a connection of the HTTP server. One goroutine reads, and one at a time writes:
@@ -47,22 +51,28 @@ type conn struct {
 	limits  limits
 	in, out deadline
 	socket  socket
+	lane    lane
 }
 
 func newConn(of net.Conn, l limits) *conn {
 	c := &conn{Conn: of, limits: l, in: deadline{move: of.SetReadDeadline, limit: l.head}, out: deadline{move: of.SetWriteDeadline, limit: l.answer}}
+	c.lane.patience = lanePatience
 	c.socket.open(c)
 	return c
 }
 
 // busy says that a request has begun.
 func (c *conn) busy() {
+	c.lane.between = false
 	c.await(c.limits.head)
 	c.out.renew()
 }
 
 // idle says that an answer was given.
-func (c *conn) idle() { c.await(c.limits.idle) }
+func (c *conn) idle() {
+	c.lane.between = true
+	c.await(c.limits.idle)
+}
 
 // await begins a limit for what is read next.
 func (c *conn) await(limit time.Duration) {

@@ -16,25 +16,23 @@ type socket struct{ in, out transfer }
 
 func (s *socket) open(c *conn) {
 	raw, _ := c.Conn.(syscall.Conn).SyscallConn() // fails only without a connection
-	s.in = transfer{trap: syscall.SYS_READ, deadline: &c.in, wait: raw.Read}
-	s.out = transfer{trap: syscall.SYS_WRITE, deadline: &c.out, wait: raw.Write}
-	s.in.try, s.out.try = s.in.attempt, s.out.attempt
+	s.in = transfer{deadline: &c.in, wait: raw.Read, try: c.receive}
+	s.out = transfer{deadline: &c.out, wait: raw.Write, try: c.send}
 }
 
-// Read is that of a net.Conn.
+// Read is that of a net.Conn, but for the requests that the connection answers meanwhile.
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.socket.in.do(b)
-	if n == 0 && err == nil && len(b) > 0 {
-		err = io.EOF
+	if err != nil {
+		c.over()
 	}
-	return n, c.fault("read", err)
+	return n, err
 }
 
 // Write is that of a net.Conn.
 func (c *conn) Write(b []byte) (int, error) {
 	if len(b) <= longCall {
-		n, err := c.socket.out.do(b)
-		return n, c.fault("write", err)
+		return c.socket.out.do(b)
 	}
 	if err := c.out.wait(); err != nil {
 		return 0, err
@@ -42,41 +40,29 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// fault makes an error as package net does.
-func (c *conn) fault(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var number syscall.Errno
-	if !errors.As(err, &number) {
-		return err
-	}
-	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, number)}
-}
-
 // transfer is one direction of a socket.
 type transfer struct {
-	trap     uintptr
 	deadline *deadline
 	wait     func(func(fd uintptr) bool) error // calls until there is nothing to wait for
-	try      func(fd uintptr) bool             // attempt; made once
+	try      func(fd uintptr) bool             // false: the socket is not ready
 
 	rest   []byte // of what is to be filled or sent
 	n      int
 	err    error
-	waited bool
+	waited bool // with the deadline that holds
 }
 
 // do reads something, or writes everything.
 func (t *transfer) do(b []byte) (int, error) {
 	t.rest, t.n, t.err, t.waited = b, 0, nil, false
 	err := t.wait(t.try)
-	if errors.Is(err, os.ErrDeadlineExceeded) && !t.waited {
-		// The socket still had the deadline of an earlier wait.
+	for errors.Is(err, os.ErrDeadlineExceeded) && !t.waited {
+		// The socket had the deadline of an earlier wait, or of one that was to end soon.
 		var lifted bool
-		if lifted, t.err = t.deadline.lift(); lifted && t.err == nil {
-			err = t.wait(t.try)
+		if lifted, t.err = t.deadline.lift(); !lifted || t.err != nil {
+			break
 		}
+		err = t.wait(t.try)
 	}
 	t.rest = nil
 	if err == nil {
@@ -85,26 +71,73 @@ func (t *transfer) do(b []byte) (int, error) {
 	return t.n, err
 }
 
-// attempt is false if the socket is not ready.
-func (t *transfer) attempt(fd uintptr) bool {
+// pause has the socket waited for, unless that fails.
+func (t *transfer) pause(ready func() error, last bool) bool {
+	t.waited = last
+	t.err = ready()
+	return t.err != nil
+}
+
+// receive reads what there is, as long as the connection takes it.
+func (c *conn) receive(fd uintptr) bool {
+	t := &c.socket.in
 	for len(t.rest) > 0 {
-		n, _, errno := syscall.RawSyscall(t.trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.rest))), uintptr(min(len(t.rest), longCall)))
-		switch errno {
-		case 0:
-		case syscall.EINTR:
-			continue
-		case syscall.EAGAIN:
-			t.waited = true
-			t.err = t.deadline.wait()
-			return t.err != nil
-		default:
-			t.err = errno
+		n, errno := call(syscall.SYS_READ, fd, t.rest)
+		switch {
+		case errno == syscall.EAGAIN:
+			return t.pause(t.deadline.wait, true)
+		case errno != 0:
+			t.err = c.fault("read", errno)
+			return true
+		case n == 0:
+			t.err = io.EOF
 			return true
 		}
-		t.n, t.rest = t.n+int(n), t.rest[n:]
-		if t.trap == syscall.SYS_READ {
+		var taken bool
+		if taken, t.err = c.takes(t.rest[:n]); !taken || t.err != nil {
+			if !taken {
+				t.n = n
+			}
+			return true
+		}
+		if n < min(len(t.rest), longCall) {
+			// That was all, and what comes now is told: to ask for it would be in vain. But not
+			// the end of a stream that came with what was read, so it is asked soon.
+			return t.pause(t.deadline.waitSoon, false)
+		}
+	}
+	return true
+}
+
+// send writes.
+func (c *conn) send(fd uintptr) bool {
+	t := &c.socket.out
+	for len(t.rest) > 0 {
+		n, errno := call(syscall.SYS_WRITE, fd, t.rest)
+		switch errno {
+		case 0:
+			t.n, t.rest = t.n+n, t.rest[n:]
+		case syscall.EAGAIN:
+			return t.pause(t.deadline.wait, true)
+		default:
+			t.err = c.fault("write", errno)
 			return true
 		}
 	}
 	return true
+}
+
+// call reads or writes what it can at once.
+func call(trap, fd uintptr, b []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(min(len(b), longCall)))
+		if errno != syscall.EINTR {
+			return int(n), errno
+		}
+	}
+}
+
+// fault makes an error as package net does.
+func (c *conn) fault(op string, number syscall.Errno) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, number)}
 }

@@ -7,12 +7,22 @@ type socket struct{}
 
 func (socket) open(*conn) {}
 
-// Read is that of a net.Conn.
+// Read is that of a net.Conn, but for the requests that the connection answers meanwhile.
 func (c *conn) Read(b []byte) (int, error) {
-	if err := c.in.wait(); err != nil {
-		return 0, err
+	for {
+		if err := c.in.wait(); err != nil {
+			return 0, err
+		}
+		n, err := c.Conn.Read(b)
+		taken, fault := c.takes(b[:n])
+		switch {
+		case !taken:
+			return n, err
+		case fault != nil:
+			c.over()
+			return 0, fault
+		}
 	}
-	return c.Conn.Read(b)
 }
 
 // Write is that of a net.Conn.

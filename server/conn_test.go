@@ -21,7 +21,7 @@ func ends(t *testing.T, l limits) (*conn, *net.TCPConn) {
 	client, err := net.Dial("tcp", listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	c, err := connListener{listener, l}.Accept()
+	c, err := connListener{Listener: listener, limits: l}.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.(*conn), client.(*net.TCPConn)
@@ -198,6 +198,21 @@ func TestDeadlinesMoveSeldom(t *testing.T) {
 	}
 	require.LessOrEqual(t, reads, 1+int(time.Since(start)/lateness))
 	require.Zero(t, writes)
+}
+
+func TestWaitThatMayEndSoonKeepsToTheLimit(t *testing.T) {
+	c, _ := ends(t, limits{head: time.Hour, idle: lateness, answer: short})
+	c.idle()
+	require.NoError(t, c.in.waitSoon())
+	require.Equal(t, c.in.end.Load(), c.in.set.Load())
+	c.limits.idle = time.Hour
+	c.idle()
+	require.NoError(t, c.in.waitSoon())
+	require.Less(t, c.in.set.Load(), int64(time.Since(processStart)+2*lateness))
+	require.Greater(t, c.in.end.Load(), int64(time.Since(processStart)+2*lateness))
+	require.NoError(t, c.SetReadDeadline(time.Time{}))
+	require.NoError(t, c.in.waitSoon())
+	require.Zero(t, c.in.set.Load(), "a given one holds")
 }
 
 func TestNoLimit(t *testing.T) {

@@ -74,6 +74,28 @@ func (d *deadline) wait() error {
 	return d.place(processStart.Add(end + min(lateness, max(0, end-now)/8)))
 }
 
+// waitSoon is wait, but that the socket may end the wait before its time: between lateness
+// and twice that from now.
+func (d *deadline) waitSoon() error {
+	now := time.Since(processStart)
+	soon := now + 2*lateness
+	if d.limit > 0 {
+		if d.end.Load() == 0 {
+			d.end.Store(int64(now + d.limit))
+		}
+		soon = min(soon, time.Duration(d.end.Load()))
+	}
+	if ahead := time.Duration(d.set.Load()) - now; ahead >= lateness && ahead <= 2*lateness {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.given.Load() {
+		return nil
+	}
+	return d.place(processStart.Add(soon))
+}
+
 // lift takes back what the socket has, unless it was given.
 func (d *deadline) lift() (lifted bool, err error) {
 	d.mu.Lock()

@@ -65,10 +65,19 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 		ctx.Response.Header.SetConnectionClose()
 	}
 	requestid.Answer(ctx, v.id[:0])
-	took := time.Since(ctx.Time())
+	began := ctx.Time()
+	if began.IsZero() { // see lane
+		began = ctx.ConnTime()
+	}
+	took := time.Since(began)
 	s.metrics.count(v.cell, v.Row, ctx.Response.StatusCode(), took)
 	if s.log.Enabled(ctx, slog.LevelDebug) {
 		s.logRequest(ctx, v, took)
+	}
+	if v.Row != nil && v.Row.Hot {
+		if c, ok := ctx.Conn().(*conn); ok { // not below TLS
+			c.lane.learn(ctx)
+		}
 	}
 	v.Match = route.Match{}
 	s.visits.Put(v)

@@ -28,6 +28,8 @@ import (
 // writeBuffer: larger than fasthttp's 4 KB, so that an answer of ordinary size is one write.
 const writeBuffer = 32 << 10
 
+const serverName = "flagraft"
+
 // lingerers is how many refused connections are given time to read why; more are closed at once.
 const lingerers = 256
 
@@ -88,13 +90,17 @@ func (s *Server) listen() error {
 		return errors.Join(err, l.Close())
 	}
 	bounded := boundedListener{Listener: l, log: s.log, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
-	s.listener = s.tls.listener(connListener{bounded, limits{
-		head: min(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout}})
+	s.listener = s.tls.listener(connListener{
+		Listener: bounded,
+		limits: limits{
+			head: min(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout},
+		handler: s.handle, longest: min(smallBody, s.settings.MaxBodyBytes),
+	})
 	s.http = &fasthttp.Server{
 		Handler:               s.handle,
 		ErrorHandler:          s.badRequest,
 		HeaderReceived:        s.headerReceived,
-		Name:                  "flagraft",
+		Name:                  serverName,
 		Concurrency:           int(s.budget.connections) + acceptSlack, // the listener's bound comes first
 		ReadBufferSize:        s.settings.MaxHeaderBytes,
 		WriteBufferSize:       writeBuffer,

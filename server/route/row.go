@@ -84,6 +84,7 @@ type Row struct {
 	Hidden     bool // left out of the API description
 	NoHead     bool // Allow does not name HEAD: the reference's views for GET alone, those by uuid and of usage, are so
 	OwnHead    bool // a RawHandler that begins every answer itself, with the headers that all answers have
+	Hot        bool // a RawHandler whose requests connections may answer themselves (see package server): it leaves the request as it came
 
 	schema     *Schema
 	encoder    *Encoder

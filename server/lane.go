@@ -1,0 +1,223 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"regexp"
+	"sync"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+)
+
+// A client asks for the same again and again, and the heads of its requests on a connection
+// are the same, byte for byte, but for the length of a body. fasthttp has read such a head
+// before and what it says is known, yet reading it anew is a tenth of an identity request.
+// So the connection answers a request with a known head itself, with the handler that fasthttp
+// calls. Every other request is fasthttp's, also one that did not come whole and alone.
+
+// lanePatience is how many requests of a connection fasthttp reads before one's head is kept.
+const lanePatience = 4
+
+// lane is what a connection answers itself. All but the state is of the goroutine that reads.
+type lane struct {
+	handler  fasthttp.RequestHandler // nil: nothing
+	longest  int                     // of bodies
+	between  bool                    // what is read next begins a request
+	first    []byte                  // what was read when the request at hand began; nil: more was read since
+	others   int                     // requests in a row that the known head was not of
+	patience int                     // how many of them there may be
+	known    *knownHead              // nil: none yet
+	state    atomic.Int32
+}
+
+// The states of a lane: it is closed when no answer is given, or else after that.
+const (
+	laneFree int32 = iota
+	laneAnswers
+	laneLeaves // and its connection is to be closed then
+	laneClosed
+)
+
+// begin says that an answer begins, unless the connection was closed.
+func (l *lane) begin() bool { return l.state.CompareAndSwap(laneFree, laneAnswers) }
+
+// end says that it was given; false: the connection is to be closed.
+func (l *lane) end() bool { return l.state.CompareAndSwap(laneAnswers, laneFree) }
+
+// leave says that the connection is to be closed; false: once the answer is given.
+func (l *lane) leave() bool {
+	for {
+		switch l.state.Load() {
+		case laneFree:
+			if l.state.CompareAndSwap(laneFree, laneClosed) {
+				return true
+			}
+		case laneAnswers:
+			if l.state.CompareAndSwap(laneAnswers, laneLeaves) {
+				return false
+			}
+		case laneLeaves:
+			return false
+		case laneClosed:
+			return true
+		}
+	}
+}
+
+// learn keeps the head of the request at hand, which fasthttp has read, if the ones before had others too.
+func (l *lane) learn(ctx *fasthttp.RequestCtx) {
+	if l.known != nil && ctx == &l.known.ctx {
+		return
+	}
+	if l.others++; l.others < l.patience || l.first == nil {
+		return
+	}
+	l.others = 0
+	if h := newKnownHead(l.first, l.longest); h != nil {
+		l.known = h
+		l.patience *= 2 // who has many heads is not kept up with
+	}
+}
+
+// takes answers what was read if it is a request with the known head.
+func (c *conn) takes(read []byte) (bool, error) {
+	l := &c.lane
+	if l.first = nil; !l.between || len(read) == 0 {
+		return false, nil
+	}
+	body, known := l.known.bodyOf(read)
+	if !known {
+		l.first = read
+		return false, nil
+	}
+	return true, c.answer(body)
+}
+
+// answer answers a request with the known head.
+func (c *conn) answer(body []byte) error {
+	l := &c.lane
+	if !l.begin() {
+		return net.ErrClosed
+	}
+	l.others = 0
+	c.busy()
+	last, err := l.known.serve(c, l.handler, body)
+	c.idle()
+	if !l.end() {
+		return net.ErrClosed
+	}
+	if last && err == nil {
+		err = io.EOF
+	}
+	return err
+}
+
+// over closes the connection if that waited for an answer.
+func (c *conn) over() {
+	if c.lane.state.Load() == laneLeaves {
+		_ = c.Conn.Close() // nobody knows it any more
+	}
+}
+
+// Close closes the connection, after the answer if one is given.
+func (c *conn) Close() error {
+	if !c.lane.leave() {
+		return nil
+	}
+	return c.Conn.Close()
+}
+
+// knownHead is a head as it was sent, and a request with what it says.
+type knownHead struct {
+	before, after []byte // the digits of the body's length
+	sized         bool   // there are such digits
+	longest       int
+	ctx           fasthttp.RequestCtx
+}
+
+var (
+	headEnd    = []byte("\r\n\r\n")
+	lengthName = regexp.MustCompile(`(?i)content-length`)
+	lengthLine = regexp.MustCompile(`(?i)\r\ncontent-length: *([0-9]+)\r\n`)
+)
+
+// newKnownHead reads the head of a request, of which fasthttp has made one. It is nil for
+// one with more to it than a body of a length that it tells.
+func newKnownHead(request []byte, longest int) *knownHead {
+	end := bytes.Index(request, headEnd)
+	if end < 0 {
+		return nil
+	}
+	head := bytes.Clone(request[:end+len(headEnd)])
+	k := &knownHead{before: head, longest: longest}
+	h := &k.ctx.Request.Header
+	if h.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head))) != nil || !h.IsHTTP11() || h.ConnectionClose() ||
+		k.ctx.Request.MayContinue() || len(h.MultipartFormBoundary()) > 0 || len(h.Peek(fasthttp.HeaderTransferEncoding)) > 0 {
+		return nil
+	}
+	lengths := len(lengthName.FindAllIndex(head, 2))
+	if h.IsGet() && lengths == 0 {
+		return k
+	}
+	digits := lengthLine.FindSubmatchIndex(head)
+	if !h.IsPost() || lengths != 1 || digits == nil {
+		return nil
+	}
+	k.before, k.after, k.sized = head[:digits[2]], head[digits[3]:], true
+	return k
+}
+
+// bodyOf returns the body of a request that has the known head and is all that was read.
+func (k *knownHead) bodyOf(request []byte) (body []byte, ok bool) {
+	if k == nil {
+		return nil, false
+	}
+	rest, ok := bytes.CutPrefix(request, k.before)
+	if !ok || !k.sized {
+		return nil, ok && len(rest) == 0
+	}
+	length, digits := 0, 0
+	for ; digits < len(rest) && '0' <= rest[digits] && rest[digits] <= '9' && length <= k.longest; digits++ {
+		length = 10*length + int(rest[digits]-'0')
+	}
+	body, ok = bytes.CutPrefix(rest[digits:], k.after)
+	return body, ok && (digits == 1 || digits > 1 && rest[0] != '0') && length <= k.longest && length == len(body)
+}
+
+// fill gives the request a body.
+func (k *knownHead) fill(body []byte) {
+	if !k.sized {
+		return
+	}
+	if k.ctx.Request.Header.ContentLength() != len(body) {
+		k.ctx.Request.Header.SetContentLength(len(body))
+	}
+	k.ctx.Request.SetBodyRaw(body)
+}
+
+var laneWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
+
+// serve has the handler answer a request as fasthttp has, and writes the answer. last: it
+// tells the client that there is no other on this connection.
+func (k *knownHead) serve(c *conn, handler fasthttp.RequestHandler, body []byte) (last bool, err error) {
+	ctx := &k.ctx
+	ctx.Init2(c, nil, false) // a number of its own, and the time
+	k.fill(body)
+	handler(ctx)
+	ctx.Response.Header.SetServer(serverName)
+	last = ctx.Response.Header.ConnectionClose()
+	w := laneWriters.Get().(*bufio.Writer)
+	w.Reset(c)
+	if err = ctx.Response.Write(w); err == nil {
+		err = w.Flush()
+	}
+	w.Reset(nil)
+	laneWriters.Put(w)
+	ctx.Request.SetBodyRaw(nil) // it lies in fasthttp's buffer
+	ctx.ResetUserValues()
+	ctx.Response.Reset()
+	return last, err
+}
