@@ -12,12 +12,16 @@ import (
 // socket reads and writes without telling the scheduler of goroutines that the thread
 // may be away for long: it never waits, and a hundred nanoseconds for each call are
 // saved. What the socket does not have, or does not take, is waited for as ever.
-type socket struct{ in, out transfer }
+type socket struct {
+	in, out transfer
+	gather  gather
+}
 
 func (s *socket) open(c *conn) {
 	raw, _ := c.Conn.(syscall.Conn).SyscallConn() // fails only without a connection
 	s.in = transfer{deadline: &c.in, wait: raw.Read, try: c.receive}
 	s.out = transfer{deadline: &c.out, wait: raw.Write, try: c.send}
+	s.gather.try = s.gather.attempt
 }
 
 // Read is that of a net.Conn, but for the requests that the connection answers meanwhile.
@@ -38,6 +42,46 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return c.Conn.Write(b)
+}
+
+// writeAll writes up to three slices, at once if the socket takes them.
+func (c *conn) writeAll(a, b, d []byte) error {
+	g := &c.socket.gather
+	g.n = 0
+	if len(a)+len(b)+len(d) <= longCall {
+		for i, part := range [...][]byte{a, b, d} {
+			g.parts[i] = syscall.Iovec{Base: unsafe.SliceData(part)}
+			g.parts[i].SetLen(len(part))
+		}
+		_ = c.socket.out.wait(g.try) // what fails does so again below
+		clear(g.parts[:])
+	}
+	for _, part := range [...][]byte{a, b, d} {
+		if g.n >= len(part) {
+			g.n -= len(part)
+			continue
+		}
+		if _, err := c.Write(part[g.n:]); err != nil {
+			return err
+		}
+		g.n = 0
+	}
+	return nil
+}
+
+// gather is one write of several slices.
+type gather struct {
+	parts [3]syscall.Iovec
+	n     int // what was written
+	try   func(fd uintptr) bool
+}
+
+func (g *gather) attempt(fd uintptr) bool {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&g.parts)), uintptr(len(g.parts)))
+	if errno == 0 {
+		g.n = int(n)
+	}
+	return true
 }
 
 // transfer is one direction of a socket.

@@ -2,6 +2,8 @@
 
 package server
 
+import "net"
+
 // socket is a connection's own way to the system, where it has one.
 type socket struct{}
 
@@ -31,4 +33,10 @@ func (c *conn) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	return c.Conn.Write(b)
+}
+
+// writeAll writes up to three slices.
+func (c *conn) writeAll(a, b, d []byte) error {
+	_, err := (&net.Buffers{a, b, d}).WriteTo(c)
+	return err
 }

@@ -261,6 +261,61 @@ func TestConnectionMovesEveryByte(t *testing.T) {
 	require.True(t, bytes.Equal(want, got))
 }
 
+// slow is a reader that others have to wait for.
+type slow struct{ io.Reader }
+
+func (s slow) Read(b []byte) (int, error) {
+	time.Sleep(100 * time.Microsecond)
+	return s.Reader.Read(b)
+}
+
+// Slices arrive one after the other, whether the socket takes them at once or not.
+func TestConnectionWritesSlices(t *testing.T) {
+	c, client := ends(t, all(time.Hour))
+	require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(24<<10)) // takes a part of many
+	require.NoError(t, client.SetReadBuffer(32<<10))
+	data := make([]byte, 2*longCall)
+	rand.NewChaCha8([32]byte{1}).Read(data)
+	sizes := []int{0, 1, 20_000, longCall + 1}
+	var want []byte
+	var writes [][3][]byte
+	for _, a := range sizes {
+		for _, b := range sizes {
+			for _, d := range sizes {
+				w := [3][]byte{data[:a], data[a : a+b/2], data[b/3 : b/3+d]}
+				writes = append(writes, w)
+				want = append(append(append(want, w[0]...), w[1]...), w[2]...)
+			}
+		}
+	}
+	go func() {
+		for _, w := range writes {
+			if c.writeAll(w[0], w[1], w[2]) != nil {
+				break
+			}
+		}
+		_ = c.Conn.(*net.TCPConn).CloseWrite()
+	}()
+	got, err := io.ReadAll(slow{client})
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(want, got))
+
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, c.writeAll(data[:1], nil, nil), net.ErrClosed)
+	require.NoError(t, c.writeAll(nil, nil, nil))
+}
+
+// A deadline that has passed while nobody wrote stops no answer.
+func TestSlicesAfterALateDeadline(t *testing.T) {
+	c, client := ends(t, all(time.Hour))
+	require.NoError(t, c.out.place(time.Now().Add(-time.Second)))
+	require.NoError(t, c.writeAll([]byte("a"), []byte("b"), []byte("c")))
+	got := make([]byte, 3)
+	_, err := io.ReadFull(client, got)
+	require.NoError(t, err)
+	require.Equal(t, "abc", string(got))
+}
+
 func TestConnectionFaults(t *testing.T) {
 	c, client := ends(t, all(time.Hour))
 	require.NoError(t, client.SetLinger(0)) // its end resets the connection

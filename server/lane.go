@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/server/route"
 )
 
 // A client asks for the same again and again, and the heads of its requests on a connection
@@ -198,7 +200,38 @@ func (k *knownHead) fill(body []byte) {
 	k.ctx.Request.SetBodyRaw(body)
 }
 
-var laneWriters = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, writeBuffer) }}
+// laneWriter writes an answer.
+type laneWriter struct {
+	head []byte
+	any  *bufio.Writer
+}
+
+var laneWriters = sync.Pool{New: func() any {
+	return &laneWriter{head: make([]byte, 0, 4<<10), any: bufio.NewWriterSize(nil, 4<<10)}
+}}
+
+// write writes an answer as fasthttp does. An ordinary one is written from where its body lies.
+func (w *laneWriter) write(c *conn, r *fasthttp.Response) error {
+	if r.StatusCode() == fasthttp.StatusOK && !r.SkipBody {
+		if !r.IsBodyStream() {
+			body := r.Body()
+			r.Header.SetContentLength(len(body))
+			w.head = r.Header.AppendBytes(w.head[:0])
+			return c.writeAll(w.head, body, nil)
+		}
+		if b, ok := r.BodyStream().(route.Pieces); ok {
+			first, second, third := b.Pieces()
+			w.head = append(r.Header.AppendBytes(w.head[:0]), first...)
+			return c.writeAll(w.head, second, third)
+		}
+	}
+	w.any.Reset(c)
+	defer w.any.Reset(nil)
+	if err := r.Write(w.any); err != nil {
+		return err
+	}
+	return w.any.Flush()
+}
 
 // serve has the handler answer a request as fasthttp has, and writes the answer. last: it
 // tells the client that there is no other on this connection.
@@ -209,12 +242,8 @@ func (k *knownHead) serve(c *conn, handler fasthttp.RequestHandler, body []byte)
 	handler(ctx)
 	ctx.Response.Header.SetServer(serverName)
 	last = ctx.Response.Header.ConnectionClose()
-	w := laneWriters.Get().(*bufio.Writer)
-	w.Reset(c)
-	if err = ctx.Response.Write(w); err == nil {
-		err = w.Flush()
-	}
-	w.Reset(nil)
+	w := laneWriters.Get().(*laneWriter)
+	err = w.write(c, &ctx.Response)
 	laneWriters.Put(w)
 	ctx.Request.SetBodyRaw(nil) // it lies in fasthttp's buffer
 	ctx.ResetUserValues()

@@ -132,6 +132,11 @@ type RawHandler interface {
 	ServeRaw(ctx *fasthttp.RequestCtx, m *Match)
 }
 
+// Pieces is a body stream that lies in memory: three slices, one after the other, until it is closed.
+type Pieces interface {
+	Pieces() (first, second, third []byte)
+}
+
 // Empty is the output of operations that answer without a body.
 type Empty struct{}
 

@@ -68,6 +68,11 @@ func (b *identityBody) send(ctx *fasthttp.RequestCtx, own, list []byte) {
 	ctx.Response.SetBodyStream(b, len(own)+len(list)+len(objectEnd))
 }
 
+// Pieces implements [route.Pieces].
+func (b *identityBody) Pieces() (first, second, third []byte) {
+	return b.parts[0], b.parts[1], b.parts[2]
+}
+
 // Close takes b back once it is written, or never will be.
 func (b *identityBody) Close() error {
 	b.Buffers, b.parts = nil, [3][]byte{}
