@@ -155,8 +155,8 @@ func newKnownHead(request []byte, longest int) *knownHead {
 	}
 	head := bytes.Clone(request[:end+len(headEnd)])
 	k := &knownHead{before: head, longest: longest}
-	h := &k.ctx.Request.Header
-	if h.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head))) != nil || !h.IsHTTP11() || h.ConnectionClose() ||
+	h, r := &k.ctx.Request.Header, bufio.NewReaderSize(bytes.NewReader(head), len(head))
+	if h.Read(r) != nil || r.Buffered() > 0 || !h.IsHTTP11() || h.ConnectionClose() || // fasthttp takes "\n\n" for an end, too
 		k.ctx.Request.MayContinue() || len(h.MultipartFormBoundary()) > 0 || len(h.Peek(fasthttp.HeaderTransferEncoding)) > 0 {
 		return nil
 	}
@@ -244,7 +244,9 @@ func (k *knownHead) serve(c *conn, handler fasthttp.RequestHandler, body []byte)
 	last = ctx.Response.Header.ConnectionClose()
 	w := laneWriters.Get().(*laneWriter)
 	err = w.write(c, &ctx.Response)
-	laneWriters.Put(w)
+	if cap(w.head) <= writeBuffer {
+		laneWriters.Put(w)
+	}
 	ctx.Request.SetBodyRaw(nil) // it lies in fasthttp's buffer
 	ctx.ResetUserValues()
 	ctx.Response.Reset()

@@ -178,6 +178,9 @@ func TestHeadsThatAreNotKept(t *testing.T) {
 		"a form":           "POST /hot/ HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\n--b--",
 		"a line of spaces": "POST /hot/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1 \r\n\r\nx",
 		"another number":   "POST /hot/ HTTP/1.1\r\nHost: h\r\nContent-Length: 0x1\r\n\r\nx",
+		"ends otherwise":   "POST /hot/ HTTP/1.1\nHost: h\nContent-Length: 5\n\n1\r\n\r\n",
+		"two":              "GET /hot/ HTTP/1.1\nHost: h\n\nGET /hot/ HTTP/1.1\r\nHost: h\r\n\r\n",
+		"three":            "GET /hot/ HTTP/1.1\r\nHost: h\n\nGET /hot/ HTTP/1.1\r\nHost: h\r\n\r\n",
 		"no end":           "POST /hot/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n",
 	} {
 		require.Nil(t, newKnownHead([]byte(request), smallBody), name)
@@ -412,6 +415,7 @@ func FuzzKnownHead(f *testing.F) {
 		"POST / HTTP/1.1\r\nHost: h\r\ncontent-length:003\r\n\r\nabc"} {
 		f.Add([]byte(request), []byte(strings.Replace(request, "x", "12", 1)))
 		f.Add([]byte(request), []byte(request))
+		f.Add([]byte(strings.ReplaceAll(request, "\r\n", "\n")+request), []byte(request))
 	}
 	f.Fuzz(func(t *testing.T, learned, request []byte) {
 		k := newKnownHead(learned, 1000)
