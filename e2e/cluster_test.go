@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -108,6 +110,7 @@ type load struct {
 
 	mu           sync.Mutex
 	features     []string // acknowledged
+	latest       latest   // of these
 	traits       map[string]string
 	writes       atomic.Int64
 	reads        atomic.Int64
@@ -145,6 +148,7 @@ func (l *load) writeFeatures(c *nodes.Cluster, w int, living func(*nodes.Node) b
 		}
 		l.mu.Lock()
 		l.features = append(l.features, name)
+		l.latest.see(a)
 		l.mu.Unlock()
 		l.writes.Add(1)
 		for gap := int64(time.Since(last)); ; {
@@ -196,10 +200,25 @@ func (l *load) read(n *nodes.Node, living func(*nodes.Node) bool) {
 	}
 }
 
-// featuresOn are the names of the features that a node serves.
-func featuresOn(t *testing.T, ctx context.Context, n *nodes.Node, key string) map[string]bool {
+// latest is the highest index that answers told: what was acknowledged is served by every node that shows it.
+type latest struct {
+	index uint64
+	token string // asks for it; "": none was told
+}
+
+func (l *latest) see(a *nodes.Answer) {
+	token := a.Header.Get("Flagraft-Index")
+	_, digits, _ := strings.Cut(token, "-")
+	if index, _ := strconv.ParseUint(digits, 10, 64); index > l.index {
+		*l = latest{index, token}
+	}
+}
+
+// featuresOn are the names of the features that a node serves, once it shows an index.
+func featuresOn(t *testing.T, ctx context.Context, n *nodes.Node, key string, shows latest) map[string]bool {
 	t.Helper()
-	a, err := n.Client().With("X-Environment-Key", key).Must(ctx, "GET", "/api/v1/flags/", nil, 200)
+	require.NotEmpty(t, shows.token)
+	a, err := n.Client().With("X-Environment-Key", key).With("Flagraft-Min-Index", shows.token).Must(ctx, "GET", "/api/v1/flags/", nil, 200)
 	require.NoError(t, err)
 	var flags []struct{ Feature struct{ Name string } }
 	require.NoError(t, json.Unmarshal(a.Body, &flags))
@@ -213,7 +232,7 @@ func featuresOn(t *testing.T, ctx context.Context, n *nodes.Node, key string) ma
 // check reads everything acknowledged from the node.
 func (l *load) check(t *testing.T, ctx context.Context, n *nodes.Node) {
 	t.Helper()
-	have := featuresOn(t, ctx, n, l.p.EnvironmentKey)
+	have := featuresOn(t, ctx, n, l.p.EnvironmentKey, l.latest)
 	for _, name := range l.features {
 		require.True(t, have[name], "acknowledged feature %s is missing on %s", name, n.API)
 	}

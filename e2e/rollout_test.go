@@ -29,6 +29,7 @@ type rollout struct {
 	mu     sync.Mutex
 	failed []string
 	names  []string // acknowledged
+	latest latest   // of these
 }
 
 func (l *rollout) fault(format string, args ...any) {
@@ -77,6 +78,7 @@ func (l *rollout) admin(worker int) {
 		}
 		l.mu.Lock()
 		l.names = append(l.names, name)
+		l.latest.see(a)
 		l.mu.Unlock()
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -139,7 +141,7 @@ func TestRollout(t *testing.T) {
 // present demands every acknowledged feature on every node.
 func (l *rollout) present(t *testing.T, ctx context.Context, c *nodes.Cluster) {
 	for _, n := range c.Nodes {
-		have := featuresOn(t, ctx, n, l.p.EnvironmentKey)
+		have := featuresOn(t, ctx, n, l.p.EnvironmentKey, l.latest)
 		for _, name := range l.names {
 			require.True(t, have[name], "%s is missing on %s", name, n.API)
 		}
