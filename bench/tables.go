@@ -35,8 +35,8 @@ func (r *Report) floorTable() *table {
 	t := &table{
 		title: "Beside the floor, closed loop",
 		note: "The floor is a bare fasthttp handler in a process of its own, with the same server settings, that writes the bytes of a recorded " +
-			"answer. Its time limits and its sockets are left to fasthttp and Go; a node's connections see to both themselves. CPU is the server's " +
-			"user and system time per request in microseconds: the gate. Throughput shares two cores with the generator, so small costs hide in it. Ratios are flagraft over floor: median of the turns, with the smallest and largest. Objects are " +
+			"answer. Its time limits and its sockets are left to fasthttp and Go; a node's connections see to both themselves, and do not read the head of a " +
+			"request anew that is equal to an earlier one (ADR 15): all heads of the generator are. CPU is the server's user and system time per request in microseconds: the gate. Throughput shares two cores with the generator, so small costs hide in it. Ratios are flagraft over floor: median of the turns, with the smallest and largest. Objects are " +
 			"those the whole process allocated.",
 		head: []string{"", "req/s", "floor", "ratio", "CPU µs", "floor", "ratio", "objects/req", "GC share"},
 	}

@@ -41,8 +41,8 @@ func (cs *connections) closeAll() {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	for c := range cs.open {
-		_ = c.Close()             // nobody waits for anything on it,
-		_ = under(c).Conn.Close() // not for an answer that is not taken either
+		_ = c.Close()             // nobody waits for anything on it
+		_ = under(c).Conn.Close() // even if an answer is being written: nobody takes it
 	}
 }
 

@@ -52,48 +52,50 @@ func (d *deadline) wait() error {
 	if d.given.Load() {
 		return nil
 	}
-	now := time.Since(processStart)
-	end := time.Duration(d.end.Load())
-	if end == 0 && d.limit > 0 {
-		end = now + d.limit
-		d.end.Store(int64(end))
-	}
+	now, end := d.begin()
 	set := time.Duration(d.set.Load())
 	if set == end || end > 0 && set > end && set <= end+lateness {
 		return nil // it does as well
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.given.Load() {
-		return nil
-	}
 	if end == 0 {
-		return d.place(time.Time{})
+		return d.adjust(time.Time{})
 	}
 	// A short one is kept to more closely.
-	return d.place(processStart.Add(end + min(lateness, max(0, end-now)/8)))
+	return d.adjust(processStart.Add(end + min(lateness, max(0, end-now)/8)))
 }
 
 // waitSoon is wait, but that the socket may end the wait before its time: between lateness
 // and twice that from now.
 func (d *deadline) waitSoon() error {
-	now := time.Since(processStart)
+	now, end := d.begin()
 	soon := now + 2*lateness
-	if d.limit > 0 {
-		if d.end.Load() == 0 {
-			d.end.Store(int64(now + d.limit))
-		}
-		soon = min(soon, time.Duration(d.end.Load()))
+	if end > 0 {
+		soon = min(soon, end)
 	}
 	if ahead := time.Duration(d.set.Load()) - now; ahead >= lateness && ahead <= 2*lateness {
 		return nil
 	}
+	return d.adjust(processStart.Add(soon))
+}
+
+// begin says when a wait begins, and when the limit ends it: 0, never.
+func (d *deadline) begin() (now, end time.Duration) {
+	now, end = time.Since(processStart), time.Duration(d.end.Load())
+	if end == 0 && d.limit > 0 {
+		end = now + d.limit
+		d.end.Store(int64(end))
+	}
+	return now, end
+}
+
+// adjust moves the socket's deadline, unless it was given.
+func (d *deadline) adjust(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.given.Load() {
 		return nil
 	}
-	return d.place(processStart.Add(soon))
+	return d.place(t)
 }
 
 // lift takes back what the socket has, unless it was given.

@@ -78,7 +78,7 @@ func (l *lane) learn(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	l.others = 0
-	if h := newKnownHead(l.first, l.longest); h != nil {
+	if h := newKnownHead(l.first); h != nil {
 		l.known = h
 		l.patience *= 2 // who has many heads is not kept up with
 	}
@@ -90,7 +90,7 @@ func (c *conn) takes(read []byte) (bool, error) {
 	if l.first = nil; !l.between || len(read) == 0 {
 		return false, nil
 	}
-	body, known := l.known.bodyOf(read)
+	body, known := l.known.bodyOf(read, l.longest)
 	if !known {
 		l.first = read
 		return false, nil
@@ -136,7 +136,6 @@ func (c *conn) Close() error {
 type knownHead struct {
 	before, after []byte // the digits of the body's length
 	sized         bool   // there are such digits
-	longest       int
 	ctx           fasthttp.RequestCtx
 }
 
@@ -148,13 +147,13 @@ var (
 
 // newKnownHead reads the head of a request, of which fasthttp has made one. It is nil for
 // one with more to it than a body of a length that it tells.
-func newKnownHead(request []byte, longest int) *knownHead {
+func newKnownHead(request []byte) *knownHead {
 	end := bytes.Index(request, headEnd)
 	if end < 0 {
 		return nil
 	}
 	head := bytes.Clone(request[:end+len(headEnd)])
-	k := &knownHead{before: head, longest: longest}
+	k := &knownHead{before: head}
 	h, r := &k.ctx.Request.Header, bufio.NewReaderSize(bytes.NewReader(head), len(head))
 	if h.Read(r) != nil || r.Buffered() > 0 || !h.IsHTTP11() || h.ConnectionClose() || // fasthttp takes "\n\n" for an end, too
 		k.ctx.Request.MayContinue() || len(h.MultipartFormBoundary()) > 0 || len(h.Peek(fasthttp.HeaderTransferEncoding)) > 0 {
@@ -173,7 +172,7 @@ func newKnownHead(request []byte, longest int) *knownHead {
 }
 
 // bodyOf returns the body of a request that has the known head and is all that was read.
-func (k *knownHead) bodyOf(request []byte) (body []byte, ok bool) {
+func (k *knownHead) bodyOf(request []byte, longest int) (body []byte, ok bool) {
 	if k == nil {
 		return nil, false
 	}
@@ -182,11 +181,11 @@ func (k *knownHead) bodyOf(request []byte) (body []byte, ok bool) {
 		return nil, ok && len(rest) == 0
 	}
 	length, digits := 0, 0
-	for ; digits < len(rest) && '0' <= rest[digits] && rest[digits] <= '9' && length <= k.longest; digits++ {
+	for ; digits < len(rest) && '0' <= rest[digits] && rest[digits] <= '9' && length <= longest; digits++ {
 		length = 10*length + int(rest[digits]-'0')
 	}
 	body, ok = bytes.CutPrefix(rest[digits:], k.after)
-	return body, ok && (digits == 1 || digits > 1 && rest[0] != '0') && length <= k.longest && length == len(body)
+	return body, ok && (digits == 1 || digits > 1 && rest[0] != '0') && length <= longest && length == len(body)
 }
 
 // fill gives the request a body.
