@@ -97,8 +97,17 @@ func (c *compiler) environment() *Environment {
 		e.readsDocument = e.readsDocument || rules.readsDocument
 	}
 	e.slots, e.texts = c.slots.index, c.texts.index
+	e.guards = c.guards(e)
 	c.features(e)
 	return e
+}
+
+// guards takes those of the environment before when every segment has the rules that it had.
+func (c *compiler) guards(e *Environment) *guards {
+	if c.prev != nil && slices.EqualFunc(e.segments, c.prev.segments, func(a, b *segment) bool { return a.rules == b.rules }) {
+		return c.prev.guards
+	}
+	return newGuards(e.segments)
 }
 
 // wasteful tells whether most numbers belong to rules that are gone.
@@ -132,24 +141,22 @@ func (c *compiler) features(e *Environment) {
 		total++
 	})
 	flat := make([]Override, total)
-	words := (len(e.segments) + 63) / 64
 	for i, n := range counts {
 		if n > 0 {
 			e.features[i].overrides, flat = flat[:0:n], flat[n:]
-			e.features[i].mask = make([]uint64, words)
 		}
 	}
 	c.eachOverride(e, func(feature, segment int, context *FeatureContext) {
 		f := &e.features[feature]
 		f.overrides = append(f.overrides, Override{segment, context})
-		f.mask[segment>>6] |= 1 << (segment & 63)
 	})
+	ranking := newRanking(len(e.segments))
 	for i := range e.features {
-		c.rank(&e.features[i])
-		if len(e.features[i].mask) > 0 {
-			e.features[i].first = e.features[i].mask[0]
-		}
+		f := &e.features[i]
+		c.rank(f)
+		f.precedence = ranking.number(f.overrides)
 	}
+	e.precedences = ranking.list
 }
 
 // sameOverrides reports whether every feature and segment is where it was, with the
@@ -160,9 +167,10 @@ func (c *compiler) sameOverrides(e *Environment) bool {
 }
 
 func (c *compiler) takeOverrides(e *Environment) {
+	e.precedences = c.prev.precedences
 	for i := range e.features {
 		f, old := &e.features[i], &c.prev.features[i]
-		f.overrides, f.splits, f.first, f.mask = old.overrides, old.splits, old.first, old.mask
+		f.overrides, f.splits, f.precedence = old.overrides, old.splits, old.precedence
 		for j, s := range f.splits {
 			if s != nil {
 				c.cache.splits[f.overrides[j].Context] = s
@@ -242,6 +250,7 @@ func (c *compiler) ruleSet(rules []SegmentRule) *ruleSet {
 		set = &ruleSet{}
 		c.current = set
 		set.rules = c.rules(rules)
+		set.guard = guardOfAll(set.rules)
 	}
 	c.cache.rules[id] = set
 	return set

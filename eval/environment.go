@@ -26,7 +26,9 @@ type Environment struct {
 
 	features     []feature
 	featureIndex map[string]int32
+	precedences  []precedence
 	segments     []*segment
+	guards       *guards
 
 	slots map[string]int32 // trait names that conditions use
 	texts map[string]int32 // texts that traits are compared with
@@ -39,13 +41,11 @@ type Environment struct {
 
 // feature is one feature with what may override it.
 type feature struct {
-	context   *FeatureContext
-	split     *split     // nil without variants
-	overrides []Override // in order of precedence
-	splits    []*split   // of the overrides; nil when none has variants
-	// Segments with an override of this feature; first is the mask's first word.
-	first uint64
-	mask  []uint64
+	context    *FeatureContext
+	split      *split     // nil without variants
+	overrides  []Override // in order of precedence
+	splits     []*split   // of the overrides; nil when none has variants
+	precedence int32      // of the overrides, in Environment.precedences
 }
 
 // Override is one segment override of a feature.
@@ -127,10 +127,11 @@ type Evaluation struct {
 	// Trace, when set, records why; nil costs nothing.
 	Trace *Trace
 
-	matched []uint64 // bit per segment
-	first   uint64   // the first word of matched
-	buf     []byte   // hash input
-	any     bool     // some segment matched
+	candidates []uint64 // bit per segment that may match
+	matched    []uint64 // bit per segment
+	winners    []int32  // by precedence, the place of the override that wins
+	buf        []byte   // hash input
+	any        bool     // some segment matched
 
 	segmentKey string  // of the segment being matched
 	queried    Value   // result of the last JSONPath query
@@ -172,12 +173,14 @@ func (e *Environment) DecideFeatures(s *Subject, ev *Evaluation) {
 	}
 	ev.Outcomes = ev.Outcomes[:len(e.features)]
 	outcomes := ev.Outcomes[:len(e.features)]
+	winners := e.winners(ev)
 	for i := range e.features {
 		f := &e.features[i]
-		if f.split == nil && !f.overridden(ev) {
-			outcomes[i] = Outcome{NoOverride, NoVariant}
+		winner := winners[f.precedence]
+		if f.split == nil && (winner == NoOverride || f.splits == nil) {
+			outcomes[i] = Outcome{winner, NoVariant}
 		} else {
-			outcomes[i] = f.decide(s, ev)
+			outcomes[i] = f.decide(s, ev, winner)
 		}
 	}
 	if ev.Trace != nil {
@@ -188,30 +191,45 @@ func (e *Environment) DecideFeatures(s *Subject, ev *Evaluation) {
 // MatchSegments decides only the segments.
 func (e *Environment) MatchSegments(s *Subject, ev *Evaluation) {
 	ev.prepare(e, s)
-	for i, segment := range e.segments {
-		if segment.match(s, ev) {
-			ev.matched[i>>6] |= 1 << (i & 63)
+	for w, word := range ev.candidates {
+		e.matchWord(s, ev, w, word)
+	}
+}
+
+// matchWord decides the segments of word w of a set.
+func (e *Environment) matchWord(s *Subject, ev *Evaluation, w int, word uint64) {
+	for ; word != 0; word &= word - 1 {
+		if e.segments[w<<6+bits.TrailingZeros64(word)].match(s, ev) {
+			ev.matched[w] |= word & -word
 			ev.any = true
 		}
 	}
-	ev.seal()
 }
 
-// seal makes what matched ready for the features.
-func (ev *Evaluation) seal() {
-	if len(ev.matched) > 0 {
-		ev.first = ev.matched[0]
+// winners decides every precedence.
+func (e *Environment) winners(ev *Evaluation) []int32 {
+	ev.winners = ev.winners[:0]
+	for i := range e.precedences {
+		ev.winners = append(ev.winners, e.precedences[i].winner(ev))
 	}
+	return ev.winners
 }
 
 // matchAll has all of n segments match, which were found to by another Environment.
 func (ev *Evaluation) matchAll(n int) {
-	ev.matched = cleared(ev.matched, (n+63)/64)
-	for i := range n {
-		ev.matched[i>>6] |= 1 << (i & 63)
+	ev.matched = appendAll(ev.matched[:0], n)
+	ev.any = n > 0
+}
+
+// appendAll appends the set of n segments, see [Evaluation.Matched].
+func appendAll(dst []uint64, n int) []uint64 {
+	for ; n >= 64; n -= 64 {
+		dst = append(dst, ^uint64(0))
 	}
-	ev.any, ev.first = n > 0, 0
-	ev.seal()
+	if n > 0 {
+		dst = append(dst, 1<<n-1)
+	}
+	return dst
 }
 
 // EvaluateFeature decides feature i alone and looks only at the segments that
@@ -219,67 +237,41 @@ func (ev *Evaluation) matchAll(n int) {
 func (e *Environment) EvaluateFeature(s *Subject, ev *Evaluation, i int) Outcome {
 	ev.prepare(e, s)
 	f := &e.features[i]
-	for w, word := range f.mask {
-		for ; word != 0; word &= word - 1 {
-			if e.segments[w<<6+bits.TrailingZeros64(word)].match(s, ev) {
-				ev.matched[w] |= word & -word
-				ev.any = true
-			}
-		}
+	p := &e.precedences[f.precedence]
+	for w, word := range p.mask {
+		e.matchWord(s, ev, w, word&ev.candidates[w])
 	}
-	ev.seal()
-	return f.decide(s, ev)
+	return f.decide(s, ev, p.winner(ev))
 }
 
 func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 	if s.env != e {
 		panic("eval: the subject was reset for another environment")
 	}
-	words := (len(e.segments) + 63) / 64
-	if cap(ev.matched) < words {
-		ev.matched = make([]uint64, words)
+	ev.matched = cleared(ev.matched, (len(e.segments)+63)/64)
+	if ev.Trace == nil {
+		ev.candidates = e.guards.appendCandidates(ev.candidates[:0], s)
 	} else {
-		ev.matched = ev.matched[:words]
-		clear(ev.matched)
+		ev.candidates = appendAll(ev.candidates[:0], len(e.segments))
 	}
-	ev.any, ev.first = false, 0
+	ev.any = false
 	s.pathWork = jsonpath.MaxWork
 }
 
-// decide picks the override and the variant of one feature.
-func (f *feature) decide(s *Subject, ev *Evaluation) Outcome {
-	outcome := Outcome{NoOverride, NoVariant}
+// decide picks the variant of one feature, of which override winner, or none, wins.
+func (f *feature) decide(s *Subject, ev *Evaluation, winner int32) Outcome {
+	outcome := Outcome{winner, NoVariant}
 	choice := f.split
-	if f.overridden(ev) {
-		for i := range f.overrides {
-			if ev.Matches(f.overrides[i].Segment) {
-				outcome.Override = int32(i)
-				choice = nil
-				if f.splits != nil {
-					choice = f.splits[i]
-				}
-				break
-			}
+	if winner != NoOverride {
+		choice = nil
+		if f.splits != nil {
+			choice = f.splits[winner]
 		}
 	}
 	if choice != nil && s.hasIdentity {
 		outcome.Variant = choice.choose(ev.percentage(choice.key, s.key))
 	}
 	return outcome
-}
-
-// overridden tells whether a matching segment overrides the feature.
-func (f *feature) overridden(ev *Evaluation) bool {
-	return f.first&ev.first != 0 || len(f.mask) > 1 && ev.any && ev.intersects(f.mask)
-}
-
-func (ev *Evaluation) intersects(mask []uint64) bool {
-	for i, word := range mask {
-		if word&ev.matched[i] != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // percentage is Percentage on the evaluation's own buffer.

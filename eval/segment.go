@@ -9,7 +9,8 @@ type segment struct {
 // ruleSet is the compiled form of a list of root rules.
 type ruleSet struct {
 	rules   []rule
-	numbers int // how many slots and texts it uses, at most
+	guard   []textPair // see guardOfAll
+	numbers int        // how many slots and texts it uses, at most
 	// See Environment.
 	readsIdentity, readsDocument bool
 }
