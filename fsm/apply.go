@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"github.com/hashicorp/go-memdb"
+	"slices"
 
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -101,7 +100,7 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	}
 
 	at := max(c.Time, f.current.Time)
-	a := f.rows(at)
+	a := f.applier(at)
 	result := &ChangesetResult{Results: make([][]identity.Result, len(c.Writes))}
 	for i, w := range c.Writes {
 		var op identity.Op
@@ -196,7 +195,7 @@ func (f *FSM) applyUsageBatch(body []byte) error {
 	if err != nil || !fresh {
 		return err
 	}
-	a := f.rows(f.current.Time)
+	a := f.applier(f.current.Time)
 	for _, u := range b.Counts {
 		if _, ok := Environments.Get(a, u.Environment); !ok {
 			continue // deleted while the counts were on their way
@@ -218,7 +217,7 @@ func (f *FSM) applyUsageBatch(body []byte) error {
 // once reports whether the batch with that number of a node is new, and
 // remembers it.
 func (f *FSM) once(node string, field func(*nodeSequence) *uint64, seq uint64) (bool, error) {
-	a := f.rows(f.current.Time)
+	a := f.applier(f.current.Time)
 	s, known := nodeSequencesByNode.First(a, node)
 	if seq <= *field(&s) {
 		return false, nil
@@ -234,27 +233,15 @@ func (f *FSM) once(node string, field func(*nodeSequence) *uint64, seq uint64) (
 	return true, nil
 }
 
-// rows continues the transaction of the batch at hand for one more entry, as of a time.
-// An entry that fails leaves it half done: then the node stops, see [FSM.ApplyBatch].
-func (f *FSM) rows(at Time) *rowApplier {
-	if f.open == nil {
-		f.open = f.db.Txn(true)
-	}
-	return &rowApplier{txn: f.open, at: at, ids: f.ids, sum: f.current.rowsHash, sizes: f.current.sizes, touched: &Touched{}}
-}
-
-// settle ends the transaction of the entries applied so far: f.db has their rows.
-func (f *FSM) settle() {
-	if f.open != nil {
-		f.open.Commit()
-		f.open = nil
-	}
+// applier changes rows for one entry, as of a time. An entry that fails leaves it half done: then the node stops, see [FSM.ApplyBatch].
+func (f *FSM) applier(at Time) *rowApplier {
+	return &rowApplier{rows: f.rows, at: at, ids: f.ids, sum: f.current.rowsHash, sizes: f.current.sizes, touched: &Touched{}}
 }
 
 // rowApplier changes rows while an entry is applied. It is the Reader of the
 // half-applied state for the touch functions.
 type rowApplier struct {
-	txn     *memdb.Txn
+	rows    *rows
 	at      Time
 	ids     *identity.Stores
 	sum     digest
@@ -263,7 +250,7 @@ type rowApplier struct {
 	sizes   sizes
 }
 
-func (a *rowApplier) read() *memdb.Txn             { return a.txn }
+func (a *rowApplier) read() *rows                  { return a.rows }
 func (a *rowApplier) Now() Time                    { return a.at }
 func (a *rowApplier) Identities() *identity.Stores { return a.ids }
 
@@ -282,7 +269,8 @@ func (a *rowApplier) write(index uint64, w *write) error {
 	for _, c := range entry.Changes {
 		entry.Size += uint64(len(c.Before) + len(c.After) + 16)
 	}
-	return a.insert(ChangeLog.def, w.ID, &stored[ChangeLogEntry]{row: entry, raw: must(encMode.Marshal(&entry))})
+	a.insert(ChangeLog.def, w.ID, &stored[ChangeLogEntry]{row: entry, raw: must(encMode.Marshal(&entry))})
+	return nil
 }
 
 func (a *rowApplier) op(o *op) error {
@@ -293,7 +281,8 @@ func (a *rowApplier) op(o *op) error {
 	case o.Index != "":
 		return a.deleteRange(def, o.Index, o.Key)
 	case o.Row == nil:
-		return a.delete(def, o.ID)
+		a.delete(def, o.ID)
+		return nil
 	default:
 		return a.put(def, o.ID, o.Row)
 	}
@@ -304,45 +293,30 @@ func (a *rowApplier) put(def *tableDef, id uint64, raw []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	return a.insert(def, id, object)
+	a.insert(def, id, object)
+	return nil
 }
 
 // insert is put with a row that was decoded.
-func (a *rowApplier) insert(def *tableDef, id uint64, object any) error {
-	before, err := a.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
-	if err != nil {
-		return err
-	}
-	a.changed(def, id, before, object)
-	return a.txn.Insert(def.name, object)
+func (a *rowApplier) insert(def *tableDef, id uint64, object any) {
+	a.changed(def, id, a.rows.get(def, id), object)
+	a.rows.put(def, object)
 }
 
-func (a *rowApplier) delete(def *tableDef, id uint64) error {
-	before, err := a.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
-	if err != nil || before == nil {
-		return err
+func (a *rowApplier) delete(def *tableDef, id uint64) {
+	if before := a.rows.get(def, id); before != nil {
+		a.changed(def, id, before, nil)
+		a.rows.remove(def, id)
 	}
-	a.changed(def, id, before, nil)
-	return a.txn.Delete(def.name, before)
 }
 
 func (a *rowApplier) deleteRange(def *tableDef, index string, key []byte) error {
-	if !def.hasIndex(index) {
+	at, ok := def.index(index)
+	if !ok {
 		return fmt.Errorf("%w: table %s has no index %q", ErrFormat, def.name, index)
 	}
-	it, err := a.txn.Get(def.name, index, Key(nil).Bytes(key))
-	if err != nil {
-		return err
-	}
-	var objects []any
-	for o := it.Next(); o != nil; o = it.Next() {
-		objects = append(objects, o)
-	}
-	for _, o := range objects {
-		a.changed(def, def.rowID(o), o, nil)
-		if err := a.txn.Delete(def.name, o); err != nil {
-			return err
-		}
+	for _, o := range slices.Collect(a.rows.with(def, at, key)) {
+		a.delete(def, def.rowID(o))
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/hashicorp/go-memdb"
 )
 
 // ErrTooEarly is the error for a moment that the change log does not reach back to.
@@ -18,12 +16,9 @@ var ErrTooEarly = errors.New("the change log does not reach back that far")
 // It goes back neither past what retention removed nor past a restore: then the
 // error is an [ErrTooEarly].
 func (s *State) AsOf(kept func(index uint64, at Time) bool) (*State, error) {
-	fork := s.db.Snapshot() // may be newer than s: all is read from it
 	past := *s
-	past.db, past.txn = fork, fork.Txn(false)
-	entries := slices.Collect(ChangeLog.Refs(&past)) // by id: in the order of the log
-	txn := fork.Txn(true)
-	defer txn.Abort()
+	entries := slices.Collect(ChangeLog.Refs(s)) // by id: in the order of the log
+	past.rows = s.rows.fork()
 	for i, e := range slices.Backward(entries) {
 		if kept(e.Index, e.Time) {
 			past.Index, past.Time = e.Index, e.Time
@@ -33,19 +28,18 @@ func (s *State) AsOf(kept func(index uint64, at Time) bool) (*State, error) {
 			return nil, fmt.Errorf("%w: it begins at %s, index %d", ErrTooEarly, e.Time.Std().Format(time.RFC3339), e.Index)
 		}
 		for _, c := range slices.Backward(e.Changes) {
-			if err := undo(txn, c); err != nil {
+			if err := undo(past.rows, c); err != nil {
 				return nil, err
 			}
 		}
 		past.Index, past.Time = e.Index-1, min(past.Time, e.Time-1)
 	}
-	txn.Commit()
-	past.txn = fork.Txn(false)
+	past.rows = past.rows.frozen()
 	return &past, nil
 }
 
 // undo puts a row back to what it was before a change.
-func undo(txn *memdb.Txn, c RowChange) error {
+func undo(r *rows, c RowChange) error {
 	def := registry.byNumber[c.Table]
 	if def == nil {
 		return fmt.Errorf("%w: unknown table %d", ErrFormat, c.Table)
@@ -55,11 +49,9 @@ func undo(txn *memdb.Txn, c RowChange) error {
 		if err != nil {
 			return err
 		}
-		return txn.Insert(def.name, object)
+		r.put(def, object)
+		return nil
 	}
-	object, err := txn.First(def.name, primaryIndex, Key(nil).Uint(c.ID))
-	if err != nil || object == nil {
-		return err
-	}
-	return txn.Delete(def.name, object)
+	r.remove(def, c.ID)
+	return nil
 }

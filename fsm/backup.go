@@ -96,16 +96,8 @@ func (s *snapshot) header(from BackupOrigin) BackupHeader {
 // counts counts the rows of every table that has some, by table number.
 func (s *State) counts() (counts []TableCount) {
 	for _, def := range tablesByNumber() {
-		it, err := s.txn.Get(def.name, primaryIndex)
-		if err != nil {
-			panic("fsm: count " + def.name + ": " + err.Error()) // not declared
-		}
-		n := uint64(0)
-		for it.Next() != nil {
-			n++
-		}
-		if n > 0 {
-			counts = append(counts, TableCount{def.number, def.name, n})
+		if n := s.rows.count(def); n > 0 {
+			counts = append(counts, TableCount{def.number, def.name, uint64(n)})
 		}
 	}
 	return counts
@@ -223,7 +215,7 @@ func readBackup(r io.Reader) (BackupHeader, *State, error) {
 
 // settle readies a state that was just read for readers.
 func (s *State) settle() {
-	s.txn = s.db.Txn(false)
+	s.rows = s.rows.frozen()
 	if s.identities != nil {
 		s.identitySum = s.identities.Sum()
 	}

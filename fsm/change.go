@@ -1,7 +1,5 @@
 package fsm
 
-import "github.com/hashicorp/go-memdb"
-
 // Change is what a transaction made of one row: nil means that the row was not,
 // or is no longer, there.
 type Change[R any] struct {
@@ -34,7 +32,8 @@ func (t Table[R]) Changes(tx *Tx) []Change[R] {
 		case o.Index == "":
 			note(o.ID)
 		default:
-			for row := range iterate[R](before, t.def.name, o.Index, Key(nil).Bytes(o.Key)) {
+			at, _ := t.def.index(o.Index) // of an op that this transaction made
+			for row := range refs[R](before.read().with(t.def, at, o.Key)) {
 				note(*t.id(row))
 			}
 		}
@@ -44,13 +43,10 @@ func (t Table[R]) Changes(tx *Tx) []Change[R] {
 
 // Before is the state that the transaction began with.
 func (tx *Tx) Before() Reader {
-	return &beforeTx{Tx: tx, txn: tx.fork.Txn(false)}
+	return &beforeTx{tx}
 }
 
-// beforeTx reads what was there before a transaction that is not committed to its fork yet.
-type beforeTx struct {
-	*Tx
-	txn *memdb.Txn
-}
+// beforeTx reads what was there before a transaction.
+type beforeTx struct{ *Tx }
 
-func (b *beforeTx) read() *memdb.Txn { return b.txn }
+func (b *beforeTx) read() *rows { return b.before }

@@ -8,9 +8,7 @@ import (
 
 // The entries from a time on are found without an index of times.
 func TestChangesSince(t *testing.T) {
-	db := newDatabase()
-	txn := db.Txn(true)
-	a := &rowApplier{txn: txn, touched: &Touched{}}
+	a := &rowApplier{rows: newRows().fork(), touched: &Touched{}}
 	since := func(at Time) (ids []uint64) {
 		for c := range changesSince(a, at) {
 			ids = append(ids, c.ID)
@@ -34,7 +32,7 @@ func TestChangesSince(t *testing.T) {
 			}
 			require.Equal(t, want, since(at), "from %d", at)
 		}
-		require.NoError(t, a.delete(ChangeLog.def, first))
+		a.delete(ChangeLog.def, first)
 		first, times = first+1, times[1:]
 	}
 }

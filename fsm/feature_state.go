@@ -46,7 +46,8 @@ type MultivariateValue struct {
 // keys are (identity, feature).
 var (
 	FeatureStates = newTable(15, "FeatureState", func(s *FeatureState) *uint64 { return &s.ID },
-		func(_ Reader, s *FeatureState, t *Touched) { t.Add(s.Environment) })
+		func(_ Reader, s *FeatureState, t *Touched) { t.Add(s.Environment) }).
+		marked(func(s *FeatureState) (uint64, bool) { return s.Environment, s.Kind() == StateSegment })
 	FeatureStatesByEnvironment = FeatureStates.index("environment", func(s *FeatureState, k Key) (Key, bool) {
 		return k.Uint(s.Environment).Byte(s.Kind()).Uint(s.Feature), true
 	})
@@ -99,7 +100,8 @@ type FeatureSegment struct {
 // FeatureSegmentsByEnvironment keys are (environment, feature).
 var (
 	FeatureSegments = newTable(16, "FeatureSegment", func(s *FeatureSegment) *uint64 { return &s.ID },
-		func(_ Reader, s *FeatureSegment, t *Touched) { t.Add(s.Environment) })
+		func(_ Reader, s *FeatureSegment, t *Touched) { t.Add(s.Environment) }).
+		marked(func(s *FeatureSegment) (uint64, bool) { return s.Environment, true })
 	FeatureSegmentsByEnvironment = FeatureSegments.index("environment", func(s *FeatureSegment, k Key) (Key, bool) {
 		return k.Uint(s.Environment).Uint(s.Feature), true
 	})

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/go-memdb"
 	"github.com/hashicorp/raft"
 
 	"github.com/flagraft/flagraft/fsm/identity"
@@ -21,8 +20,7 @@ type FSM struct {
 	log *slog.Logger
 
 	// Owned by the FSM goroutine.
-	db      *memdb.MemDB
-	open    *memdb.Txn // of the entries applied since db had its rows; nil: none
+	rows    *rows // of the entries applied so far
 	ids     *identity.Stores
 	current State
 	roots   roots // read by everybody
@@ -53,7 +51,7 @@ var _ raft.BatchingFSM = (*FSM)(nil)
 // New returns an empty state machine. Views are compiled by views' environment
 // actors; see [NewViews].
 func New(log *slog.Logger, views *Views) *FSM {
-	f := &FSM{log: log, db: newDatabase(), views: views, measures: newMeasures()}
+	f := &FSM{log: log, rows: newRows().fork(), views: views, measures: newMeasures()}
 	f.publish()
 	views.attach(f)
 	return f
@@ -113,10 +111,8 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 
 // publish makes the current state the one that readers load.
 func (f *FSM) publish() {
-	f.settle()
-	f.current.db = f.db
 	f.current.identities = f.ids
-	f.current.txn = f.db.Txn(false)
+	f.current.rows = f.rows.frozen()
 	if f.ids != nil {
 		f.current.identitySum = f.ids.Sum()
 	}
@@ -150,7 +146,7 @@ func (f *FSM) Restore(r io.ReadCloser) error {
 	f.applying.Lock()
 	defer f.applying.Unlock()
 	f.marked.Store(nil)
-	f.db, f.ids, f.current, f.staged = restored.db, restored.identities, *restored, nil
+	f.rows, f.ids, f.current, f.staged = restored.rows.fork(), restored.identities, *restored, nil
 	f.publish()
 	f.roots.reset(f.published.Load())
 	f.views.restored(f.current.Index)

@@ -84,7 +84,7 @@ func FuzzSections(f *testing.F) {
 	f.Add(binary.AppendUvarint([]byte{sectionMeta}, maxRowBytes))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		alloc.Bound(t, 2<<20+10_000*len(data), func() {
-			s := &State{db: newDatabase()}
+			s := &State{rows: newRows().fork()}
 			_ = s.readSections(bufio.NewReader(bytes.NewReader(data)))
 		})
 	})

@@ -1,8 +1,8 @@
 package fsm
 
 import (
+	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 )
@@ -10,9 +10,6 @@ import (
 // Key builds the bytes of one index key. Numbers are fixed-width big-endian and
 // strings end in NUL, so that keys sort by their parts and any leading parts of
 // a key are a prefix of it.
-//
-// A byte of a Key has four bits. So a node of the trees that hold the rows has at most
-// sixteen branches, and not 256 that every change of one of them would copy.
 type Key []byte
 
 // keySize is what most keys have room in, with the id that tells rows of the same key apart.
@@ -20,20 +17,13 @@ const keySize = 64
 
 // Uint appends a number.
 func (k Key) Uint(v uint64) Key {
-	k = slices.Grow(k, 16)
-	for shift := 60; shift >= 0; shift -= 4 {
-		k = append(k, byte(v>>shift)&15)
-	}
-	return k
+	return binary.BigEndian.AppendUint64(k, v)
 }
 
 // String appends a text. A NUL inside s would end it early; the HTTP decoder
 // refuses NUL in every text, see server/route.
 func (k Key) String(s string) Key {
-	for i := range len(s) {
-		k = k.Byte(s[i])
-	}
-	return k.Byte(0)
+	return append(append(k, s...), 0)
 }
 
 // UUID appends a uuid.
@@ -41,23 +31,11 @@ func (k Key) UUID(u uuid.UUID) Key { return k.Bytes(u[:]) }
 
 // Bytes appends a hash, or another part that always has the same length.
 func (k Key) Bytes(b []byte) Key {
-	for _, b := range b {
-		k = k.Byte(b)
-	}
-	return k
+	return append(k, b...)
 }
 
 // Byte appends one byte.
-func (k Key) Byte(b byte) Key { return append(k, b>>4, b&15) }
-
-// packed is the key as log entries have it, with eight bits to a byte.
-func (k Key) packed() []byte {
-	b := make([]byte, len(k)/2)
-	for i := range b {
-		b[i] = k[2*i]<<4 | k[2*i+1]
-	}
-	return b
-}
+func (k Key) Byte(b byte) Key { return append(k, b) }
 
 // keyOf builds a key from the argument types indexes are asked with.
 func keyOf(parts ...any) Key {

@@ -2,8 +2,7 @@ package fsm
 
 import (
 	"fmt"
-
-	"github.com/hashicorp/go-memdb"
+	"slices"
 )
 
 // registry lists the tables of the state. The package's table variables fill it
@@ -24,28 +23,12 @@ func (g *tableRegistry) add(def *tableDef) {
 		g.byName = map[string]*tableDef{}
 	}
 	g.byNumber[def.number], g.byName[def.name] = def, def
+	def.place = len(g.all)
 	g.all = append(g.all, def)
 }
 
-// newDatabase makes an empty database with every registered table. It is a snapshot of one
-// because nobody watches rows: what a transaction changes is not noted for watchers.
-func newDatabase() *memdb.MemDB {
-	schema := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
-	for _, def := range registry.all {
-		t := &memdb.TableSchema{Name: def.name, Indexes: map[string]*memdb.IndexSchema{}}
-		for _, x := range def.indexes {
-			t.Indexes[x.Name] = x
-		}
-		schema.Tables[def.name] = t
-	}
-	return must(memdb.NewMemDB(schema)).Snapshot()
-}
-
-func (d *tableDef) hasIndex(name string) bool {
-	for _, x := range d.indexes {
-		if x.Name == name {
-			return true
-		}
-	}
-	return false
+// index is the place of the index of that name.
+func (d *tableDef) index(name string) (at int, ok bool) {
+	at = slices.IndexFunc(d.indexes, func(x indexDef) bool { return x.name == name })
+	return at, at >= 0
 }

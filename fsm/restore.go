@@ -102,8 +102,7 @@ func (f *FSM) applyRestore(index uint64, body []byte) (*RestoreResult, error) {
 	if f.current.Born() && f.current.Genesis.Epoch == p.epoch() {
 		return &RestoreResult{Restored: true}, nil // a part of the restore that is done came again
 	}
-	f.settle()
-	f.current.txn = f.db.Txn(false) // of entries before in the batch, too
+	f.current.rows = f.rows.frozen() // of entries before in the batch, too
 	if err := f.stage(&p); err != nil {
 		return &RestoreResult{Err: err}, nil
 	}
@@ -167,17 +166,15 @@ func (f *FSM) switchTo(index uint64, p *RestorePart, backup io.Reader) error {
 	s.Time = laterThanAll(p.Time, old, s)
 	s.Genesis.Epoch, s.Genesis.Level = p.epoch(), max(old.Genesis.Level, s.Genesis.Level)
 	s.identities.Continue(f.ids)
-	a := &rowApplier{txn: s.db.Txn(true), at: s.Time, ids: s.identities, sum: s.rowsHash, sizes: s.sizes, touched: &Touched{}}
-	defer a.txn.Abort()
+	a := &rowApplier{rows: s.rows.fork(), at: s.Time, ids: s.identities, sum: s.rowsHash, sizes: s.sizes, touched: &Touched{}}
 	if err := a.continueFrom(old); err != nil {
 		return err
 	}
 	if err := a.recordRestore(index, p, &h); err != nil {
 		return err
 	}
-	a.txn.Commit()
 	s.rowsHash, s.sizes = a.sum, a.sizes
-	f.db, f.ids, f.current = s.db, s.identities, *s
+	f.rows, f.ids, f.current = a.rows, s.identities, *s
 	f.replaced = true
 	return nil
 }

@@ -85,8 +85,7 @@ func (f *FSM) remember(answer any) {
 
 // root is the current state with the rows of now.
 func (f *FSM) root() *State {
-	f.settle()
 	s := f.current
-	s.db, s.identities, s.txn = f.db, f.ids, f.db.Txn(false)
+	s.rows, s.identities = f.rows.frozen(), f.ids
 	return &s
 }

@@ -36,20 +36,19 @@ func TestHeldIsTheMemoryOfRows(t *testing.T) {
 	} {
 		for _, more := range []string{"", long} {
 			const rows, together = 4000, 100
-			db, s := newDatabase(), sizes{}
+			kept, s := newRows(), sizes{}
 			before := heapAlive()
 			for id := uint64(1); id <= rows; id += together {
-				a := &rowApplier{txn: db.Txn(true), touched: &Touched{}, sizes: s}
+				a := &rowApplier{rows: kept.fork(), touched: &Touched{}, sizes: s}
 				for i := range uint64(together) {
 					require.NoError(t, table.put(a, id+i, more))
 				}
-				a.txn.Commit()
-				s = a.sizes
+				kept, s = a.rows, a.sizes
 			}
 			each := (heapAlive() - before) / rows
 			t.Logf("%s, %d bytes more: %d bytes a row", name, len(more), each)
 			require.InEpsilon(t, each, table.held(s)/rows, 0.25, "%s, %d bytes more", name, len(more))
-			runtime.KeepAlive(db)
+			runtime.KeepAlive(kept)
 		}
 	}
 }

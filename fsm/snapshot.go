@@ -118,15 +118,11 @@ func (s *snapshot) sections(w *bufio.Writer) error {
 }
 
 func (s *snapshot) table(w *bufio.Writer, def *tableDef) error {
-	it, err := s.state.txn.Get(def.name, primaryIndex)
-	if err != nil {
-		return err
-	}
 	if _, err := w.Write([]byte{sectionTable, def.number}); err != nil {
 		return err
 	}
 	var buf []byte
-	for o := it.Next(); o != nil; o = it.Next() {
+	for o := range s.state.rows.all(def) {
 		raw := o.(rawRow).bytes()
 		buf = append(binary.AppendUvarint(buf[:0], uint64(len(raw))), raw...)
 		if _, err := w.Write(buf); err != nil {
@@ -148,7 +144,7 @@ func readSnapshot(r io.Reader) (*State, error) {
 		return nil, err
 	}
 	defer z.Close()
-	s := &State{db: newDatabase()}
+	s := &State{rows: newRows().fork()}
 	if err := s.readSections(bufio.NewReaderSize(z, 256<<10)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
@@ -207,24 +203,19 @@ func (s *State) readTable(r *bufio.Reader, sum digest) (digest, error) {
 	if def == nil {
 		return sum, fmt.Errorf("unknown table %d", number)
 	}
-	txn := s.db.Txn(true)
-	defer txn.Abort()
 	for {
 		raw, err := readRow(r)
 		if err != nil {
 			return sum, err
 		}
 		if len(raw) == 0 {
-			txn.Commit()
 			return sum, nil
 		}
 		object, err := def.decode(raw)
 		if err != nil {
 			return sum, err
 		}
-		if err := txn.Insert(def.name, object); err != nil {
-			return sum, err
-		}
+		s.rows.put(def, object)
 		s.sizes.changed(nil, object)
 		sum = sum.add(hashRow(number, def.rowID(object), raw))
 	}

@@ -1,14 +1,10 @@
 package fsm
 
-import (
-	"github.com/hashicorp/go-memdb"
-
-	"github.com/flagraft/flagraft/fsm/identity"
-)
+import "github.com/flagraft/flagraft/fsm/identity"
 
 // Reader is a consistent view of the tables: a [State] or a [Tx].
 type Reader interface {
-	read() *memdb.Txn
+	read() *rows
 	// Now is the time of the reader: of the last applied write, or of the
 	// transaction itself. Expiry is judged against the caller's clock instead.
 	Now() Time
@@ -26,15 +22,14 @@ type State struct {
 	Time    Time   // of the last applied entry
 	Genesis Genesis
 
-	db          *memdb.MemDB
-	txn         *memdb.Txn
+	rows        *rows
 	identities  *identity.Stores
 	rowsHash    digest
 	identitySum identity.Sum
 	sizes       sizes
 }
 
-func (s *State) read() *memdb.Txn { return s.txn }
+func (s *State) read() *rows { return s.rows }
 
 // Now returns the time of the last applied entry.
 func (s *State) Now() Time { return s.Time }
@@ -86,10 +81,10 @@ func (m rowMemory) of(bytes int) uint64 { return m.each + m.times*uint64(bytes) 
 
 // Measured, by TestHeldIsTheMemoryOfRows.
 var (
-	changeLogMemory = rowMemory{650, 2}
-	auditMemory     = rowMemory{1400, 2}
-	answerMemory    = rowMemory{1600, 2}
-	usageMemory     = rowMemory{1400, 5}
+	changeLogMemory = rowMemory{150, 2}
+	auditMemory     = rowMemory{370, 2}
+	answerMemory    = rowMemory{450, 2}
+	usageMemory     = rowMemory{300, 3}
 )
 
 // Held is how many bytes of memory the rows of the growing tables hold, about; of

@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/fxamacker/cbor/v2"
-	"github.com/hashicorp/go-memdb"
 )
 
 // Table is the typed handle of one table of the replicated state. Handles are
@@ -23,21 +22,30 @@ type Table[R any] struct {
 // of the key; results come in key order, then by id.
 type Index[R any] struct {
 	table Table[R]
-	name  string
+	at    int // in tableDef.indexes
 }
 
 // tableDef is what the state knows of a table without its row type.
 type tableDef struct {
 	number  uint8 // in log entries and snapshots: never reused, never changed
 	level   uint8 // the format level that the table came with
+	place   int   // among the tables of this binary
 	name    string
-	indexes []*memdb.IndexSchema
+	indexes []indexDef
 	decode  func(raw []byte) (object any, err error)
 	rowID   func(object any) uint64
 	touch   func(r Reader, object any, t *Touched)
+	// mark: rows of the same number that are there at once, or false; see [rows.mark].
+	mark func(object any) (of uint64, marked bool)
 }
 
-// stored is a row as memdb holds it: the row and the bytes it was decoded from,
+// indexDef is what the state knows of an index; key reports false for rows it leaves out.
+type indexDef struct {
+	name string
+	key  func(object any, k Key) (Key, bool)
+}
+
+// stored is a row as the state holds it: the row and the bytes it was decoded from,
 // which snapshots, hashes and the change log copy.
 type stored[R any] struct {
 	row R
@@ -65,8 +73,6 @@ func (d *tableDef) value(raw []byte) (any, error) {
 	}
 	return o.(rawRow).value(), nil
 }
-
-const primaryIndex = "id"
 
 var (
 	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeUnixMicro}.EncMode())
@@ -99,10 +105,8 @@ func newTable[R any](number uint8, name string, id func(*R) *uint64, touch func(
 	if touch != nil {
 		def.touch = func(r Reader, o any, t *Touched) { touch(r, &o.(*stored[R]).row, t) }
 	}
-	t := Table[R]{def: def, id: id}
-	t.addIndex(primaryIndex, true, func(row *R, k Key) (Key, bool) { return k.Uint(*id(row)), true })
 	registry.add(def)
-	return t
+	return Table[R]{def: def, id: id}
 }
 
 // since says that the table came with a later format level than the first:
@@ -112,34 +116,16 @@ func (t Table[R]) since(level uint8) Table[R] {
 	return t
 }
 
+// marked says by which number [Table.mark] tells rows apart; false: not at all.
+func (t Table[R]) marked(of func(row *R) (uint64, bool)) Table[R] {
+	t.def.mark = func(o any) (uint64, bool) { return of(&o.(*stored[R]).row) }
+	return t
+}
+
 // index declares a secondary index; key reports false for rows it leaves out.
 func (t Table[R]) index(name string, key func(row *R, k Key) (Key, bool)) Index[R] {
-	t.addIndex(name, false, key)
-	return Index[R]{table: t, name: name}
-}
-
-func (t Table[R]) addIndex(name string, unique bool, key func(*R, Key) (Key, bool)) {
-	t.def.indexes = append(t.def.indexes, &memdb.IndexSchema{
-		Name: name, Unique: unique, AllowMissing: true, Indexer: &indexer[R]{key: key},
-	})
-}
-
-// indexer adapts a key function to memdb; lookups hand it finished key bytes.
-type indexer[R any] struct {
-	key func(*R, Key) (Key, bool)
-}
-
-func (i *indexer[R]) FromObject(o any) (bool, []byte, error) {
-	k, ok := i.key(&o.(*stored[R]).row, make(Key, 0, keySize))
-	return ok, k, nil
-}
-
-func (i *indexer[R]) FromArgs(args ...any) ([]byte, error) {
-	k, ok := args[0].(Key)
-	if !ok {
-		return nil, fmt.Errorf("index argument is %T, not a Key", args[0])
-	}
-	return k, nil
+	t.def.indexes = append(t.def.indexes, indexDef{name, func(o any, k Key) (Key, bool) { return key(&o.(*stored[R]).row, k) }})
+	return Index[R]{table: t, at: len(t.def.indexes) - 1}
 }
 
 // Name returns the model's name as Flagsmith writes it ("Feature").
@@ -147,44 +133,42 @@ func (t Table[R]) Name() string { return t.def.name }
 
 // Get returns the row with that id.
 func (t Table[R]) Get(r Reader, id uint64) (row R, ok bool) {
-	o, err := r.read().First(t.def.name, primaryIndex, Key(nil).Uint(id))
-	if err != nil || o == nil {
-		return row, false
+	if p := t.Ref(r, id); p != nil {
+		return *p, true
 	}
-	return o.(*stored[R]).row, true
+	return row, false
 }
 
 // Ref returns the row with that id in place. It is for readers that must not
 // copy and for identity comparison: an unchanged row keeps its address from
 // state to state. The row must not be written to.
 func (t Table[R]) Ref(r Reader, id uint64) *R {
-	o, err := r.read().First(t.def.name, primaryIndex, Key(nil).Uint(id))
-	if err != nil || o == nil {
+	o := r.read().get(t.def, id)
+	if o == nil {
 		return nil
 	}
 	return &o.(*stored[R]).row
 }
 
 // All yields every row by ascending id.
-func (t Table[R]) All(r Reader) iter.Seq[R] {
-	return values(iterate[R](r, t.def.name, primaryIndex, Key{}))
-}
+func (t Table[R]) All(r Reader) iter.Seq[R] { return values(t.Refs(r)) }
+
+// Refs is [Table.All] without copying the rows; see [Table.Ref].
+func (t Table[R]) Refs(r Reader) iter.Seq[*R] { return refs[R](r.read().all(t.def)) }
 
 // RefsBelow yields the rows with an id below one, the largest first.
 func (t Table[R]) RefsBelow(r Reader, id uint64) iter.Seq[*R] {
-	return func(yield func(*R) bool) {
-		if id > 0 {
-			yieldAll(must(r.read().ReverseLowerBound(t.def.name, primaryIndex, Key(nil).Uint(id-1))), yield)
-		}
-	}
+	return refs[R](r.read().below(t.def, id))
 }
 
 // RefsFrom yields the rows from an id on, the smallest first.
 func (t Table[R]) RefsFrom(r Reader, id uint64) iter.Seq[*R] {
-	return func(yield func(*R) bool) {
-		yieldAll(must(r.read().LowerBound(t.def.name, primaryIndex, Key(nil).Uint(id))), yield)
-	}
+	return refs[R](r.read().from(t.def, id))
 }
+
+// mark is the same for two states whose rows that are marked with a number are the same;
+// it may differ although they are.
+func (t Table[R]) mark(r Reader, of uint64) uint64 { return r.read().mark(t.def, of) }
 
 // Put inserts or replaces a row. A row whose id is 0 gets the table's next id.
 // It returns the row as stored.
@@ -206,7 +190,7 @@ func (x Index[R]) All(r Reader, parts ...any) iter.Seq[R] { return values(x.Refs
 
 // Refs is [Index.All] without copying the rows; see [Table.Ref].
 func (x Index[R]) Refs(r Reader, parts ...any) iter.Seq[*R] {
-	return iterate[R](r, x.table.def.name, x.name, keyOf(parts...))
+	return refs[R](r.read().with(x.table.def, x.at, keyOf(parts...)))
 }
 
 // List returns the rows whose key starts with parts.
@@ -235,29 +219,18 @@ func (x Index[R]) Count(r Reader, parts ...any) int {
 	return n
 }
 
-// mark is the same for two states whose rows with a key that starts with parts are the
-// same; it may differ although they are. It is the channel that a watcher of these rows
-// would wait on: every change of a tree's node comes with a new node and a new channel.
-func (x Index[R]) mark(r Reader, parts ...any) <-chan struct{} {
-	return must(r.read().Get(x.table.def.name, x.name, keyOf(parts...))).WatchCh()
-}
-
 // DeleteAll removes the rows whose key starts with parts as one range in the
 // log, however many they are.
 func (x Index[R]) DeleteAll(tx *Tx, parts ...any) {
-	tx.removeRange(x.table.def, x.name, keyOf(parts...))
+	tx.removeRange(x.table.def, x.at, keyOf(parts...))
 }
 
-func iterate[R any](r Reader, table, index string, k Key) iter.Seq[*R] {
+func refs[R any](objects iter.Seq[any]) iter.Seq[*R] {
 	return func(yield func(*R) bool) {
-		yieldAll(must(r.read().Get(table, index, k)), yield) // the error is a table or index that is not declared
-	}
-}
-
-func yieldAll[R any](found memdb.ResultIterator, yield func(*R) bool) {
-	for o := found.Next(); o != nil; o = found.Next() {
-		if !yield(&o.(*stored[R]).row) {
-			return
+		for o := range objects {
+			if !yield(&o.(*stored[R]).row) {
+				return
+			}
 		}
 	}
 }
@@ -271,6 +244,3 @@ func values[R any](refs iter.Seq[*R]) iter.Seq[R] {
 		}
 	}
 }
-
-// Refs is [Table.All] without copying the rows; see [Table.Ref].
-func (t Table[R]) Refs(r Reader) iter.Seq[*R] { return iterate[R](r, t.def.name, primaryIndex, Key{}) }

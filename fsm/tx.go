@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"github.com/hashicorp/go-memdb"
 
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -15,8 +14,8 @@ import (
 // changes. Nothing is visible to anybody else until the log has it. A Tx is
 // valid only inside the function it was given to and on its goroutine.
 type Tx struct {
-	txn        *memdb.Txn
-	fork       *memdb.MemDB // without what txn writes
+	rows       *rows // with what it writes
+	before     *rows // as it found them
 	state      *State
 	now        Time
 	author     Author
@@ -36,7 +35,7 @@ type rowKey struct {
 	id    uint64
 }
 
-func (tx *Tx) read() *memdb.Txn { return tx.txn }
+func (tx *Tx) read() *rows { return tx.rows }
 
 // Now returns the time of the transaction; every timestamp it writes is this one.
 func (tx *Tx) Now() Time { return tx.now }
@@ -148,31 +147,27 @@ func (tx *Tx) NewUUID() uuid.UUID { return uuid.New() }
 func (tx *Tx) put(def *tableDef, id uint64, row any) {
 	tx.level = max(tx.level, def.level)
 	raw := must(encMode.Marshal(row))
-	o := must(def.decode(raw)) // a copy of its own: the caller keeps nothing of the state
-	if err := tx.txn.Insert(def.name, o); err != nil {
-		panic("fsm: insert into " + def.name + ": " + err.Error())
-	}
+	tx.rows.put(def, must(def.decode(raw))) // a copy of its own: the caller keeps nothing of the state
 	tx.log(op{Table: def.number, ID: id, Row: raw})
 }
 
 func (tx *Tx) remove(def *tableDef, id uint64) {
-	o, _ := tx.txn.First(def.name, primaryIndex, Key(nil).Uint(id))
-	if o == nil {
+	if tx.rows.get(def, id) == nil {
 		return
 	}
-	if err := tx.txn.Delete(def.name, o); err != nil {
-		panic("fsm: delete from " + def.name + ": " + err.Error())
-	}
+	tx.rows.remove(def, id)
 	tx.log(op{Table: def.number, ID: id})
 }
 
-func (tx *Tx) removeRange(def *tableDef, index string, k Key) {
-	if n, err := tx.txn.DeleteAll(def.name, index, k); err != nil {
-		panic("fsm: delete from " + def.name + ": " + err.Error())
-	} else if n == 0 {
+func (tx *Tx) removeRange(def *tableDef, index int, k Key) {
+	found := slices.Collect(tx.rows.with(def, index, k))
+	if len(found) == 0 {
 		return
 	}
-	tx.ops = append(tx.ops, op{Table: def.number, Index: index, Key: k.packed()})
+	for _, o := range found {
+		tx.rows.remove(def, def.rowID(o))
+	}
+	tx.ops = append(tx.ops, op{Table: def.number, Index: def.indexes[index].name, Key: k})
 	clear(tx.last)
 }
 

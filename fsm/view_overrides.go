@@ -22,14 +22,14 @@ type segmentOverrides struct {
 
 // overridesMark is the same as long as the rows that overrides are made of are the same.
 type overridesMark struct {
-	states, links <-chan struct{}
+	states, links uint64
 	until         Time // others may be in force from then on
 }
 
 // serveOverrides serves the segment overrides of the environment.
 func (c *viewCompiler) serveOverrides() *segmentOverrides {
 	previous, id := c.previous.overrides, c.Environment.ID
-	c.marked = overridesMark{FeatureStatesByEnvironment.mark(c.State, id, StateSegment), FeatureSegmentsByEnvironment.mark(c.State, id), c.previous.marked.until}
+	c.marked = overridesMark{FeatureStates.mark(c.State, id), FeatureSegments.mark(c.State, id), c.previous.marked.until}
 	if c.marked == c.previous.marked && c.State.Time < c.marked.until && c.standing(previous) {
 		return previous // as most changes leave them: not a row is looked at
 	}

@@ -9,8 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/hashicorp/go-memdb"
-
 	"github.com/flagraft/flagraft/cluster/actor"
 	"github.com/flagraft/flagraft/fsm/identity"
 )
@@ -224,7 +222,7 @@ func (w *Writer) ready() error {
 // when none of them changed anything.
 func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	state := w.fsm.State()
-	fork := state.db.Snapshot()
+	fork := state.rows
 	now := max(TimeOf(w.clock()), state.Time+1)
 	start, size := time.Now(), 0
 	c := changeset{Seq: state.Seq + 1}
@@ -236,13 +234,12 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 		}
 		bytes := w.runOne(r, fork, state, turn, now, guard)
 		if n > 0 && r.writes && (size+bytes > maxTurnBytes || named.some(r.tx)) {
-			r.tx.txn.Abort()
 			break // a turn of its own; it runs again there
 		}
 		n++
 		if r.writes {
 			named.add(r.tx)
-			r.tx.txn.Commit() // into the fork: the next transaction sees it
+			fork = r.tx.rows // what the next transaction sees
 			maps.Copy(turn, r.tx.given)
 			c.Writes = append(c.Writes, r.write)
 			size += bytes
@@ -290,7 +287,7 @@ func (named identitiesNamed) add(tx *Tx) {
 }
 
 // runOne runs one transaction and leaves its result in r; it returns its size.
-func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, turn counters, now Time, guard *identity.Guard) int {
+func (w *Writer) runOne(r *request, before *rows, state *State, turn counters, now Time, guard *identity.Guard) int {
 	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
 	r.timing.Wait.Ended = time.Now()
 	if r.run == nil {
@@ -299,7 +296,7 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, turn counte
 	if r.err = r.ctx.Err(); r.err != nil {
 		return 0
 	}
-	tx := &Tx{txn: fork.Txn(true), fork: fork, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
+	tx := &Tx{rows: before.fork(), before: before, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
 	tx.writeID = tx.lastGiven(uint64(ChangeLog.def.number)) + 1
 	r.tx = tx
 	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
@@ -313,9 +310,6 @@ func (w *Writer) runOne(r *request, fork *memdb.MemDB, state *State, turn counte
 	}
 	if r.err == nil {
 		r.write, r.writes = tx.finish()
-	}
-	if !r.writes {
-		tx.txn.Abort()
 	}
 	return tx.bytes + len(r.write.Identities)
 }
