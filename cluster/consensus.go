@@ -20,7 +20,7 @@ func (n *Node) startRaft() error {
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(n.id)
 	conf.Logger = newRaftLogger(n.log)
-	conf.HeartbeatTimeout, conf.ElectionTimeout = t.Election, t.Election
+	conf.HeartbeatTimeout, conf.ElectionTimeout = t.Election+1, t.Election+1 // see stand
 	conf.LeaderLeaseTimeout = t.Lease
 	conf.CommitTimeout = t.Commit
 	conf.MaxAppendEntries = maxAppendEntries
@@ -49,6 +49,18 @@ func (n *Node) startRaft() error {
 		alone:   func() bool { return len(n.voters()) < 2 },
 	})
 	return nil
+}
+
+// stand makes a follower that has heard of no leader stand for election now, not one to two
+// election timeouts later. Raft looks at once when its timeouts become shorter; startRaft
+// left a nanosecond for that, so only the first call does anything. The election is as any
+// other. For nodes that nobody can be ahead of: who made the cluster, and a sole voter.
+func (n *Node) stand() {
+	c := n.raft.ReloadableConfig()
+	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.Timing.Election, n.cfg.Timing.Election
+	if err := n.raft.ReloadConfig(c); err != nil {
+		n.log.Warn("the election waits for its timeout", "error", err)
+	}
 }
 
 // Applied tells where a proposed entry is in the log and what the FSM answered.

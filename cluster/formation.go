@@ -38,6 +38,9 @@ func (n *Node) loadMembership() error {
 		}
 		return n.bootstrap(id, []peerInfo{n.self()})
 	}
+	if slices.Equal(n.voters(), []string{n.id}) {
+		n.stand()
+	}
 	return nil
 }
 
@@ -59,6 +62,7 @@ func (n *Node) bootstrap(clusterID string, members []peerInfo) error {
 		return fmt.Errorf("cluster: bootstrap: %w", err)
 	}
 	n.log.Info(formedText, "cluster", clusterID, "members", len(members))
+	n.stand()
 	return nil
 }
 

@@ -39,6 +39,25 @@ func TestSingleNodeProposesAndServesBeforeALeaderAfterRestart(t *testing.T) {
 	require.Equal(t, append(want, "after"), m.fsm.all())
 }
 
+// An election timeout beyond the test's patience: whoever leads did not wait for it.
+func TestWhomNobodyIsAheadOfStandsAtOnce(t *testing.T) {
+	t.Parallel()
+	slow := func(c *Config) { c.Timing.Election, c.Timing.Lease = 2*patience, time.Second }
+	alone := newMember(t, slow).start()
+	leaderOf(t, alone)
+	alone.propose("made")
+	alone.stop()
+	alone.start()
+	leaderOf(t, alone)
+	alone.propose("again")
+
+	three := startTrio(t, func(_ int, c *Config) { slow(c) })
+	leaderOf(t, three...).propose("made by three")
+	for _, m := range three {
+		m.crash() // handing leadership over would wait as long
+	}
+}
+
 func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
 	t.Parallel()
 	m := newMember(t, nil).start()

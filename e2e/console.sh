@@ -23,7 +23,7 @@ console_run() {
     record console passed $((SECONDS - began)) "$passed"
   else
     record console FAILED $((SECONDS - began)) "${passed:-none passed}; see $log"
-    grep -aE '^ +(✘|[0-9]+\))' "$log" | head -20
+    because < <(grep -aE -A 6 '^ +[0-9]+\) ' "$log" | head -40)
   fi
 }
 

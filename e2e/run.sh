@@ -15,6 +15,7 @@ shift || true
 parts=("$@")
 export FLAGRAFT_DOCS=$root/docs CARGO_TARGET_DIR=$cache/cargo MAVEN_OPTS="${MAVEN_OPTS:--Xmx512m}" NPM_CONFIG_UPDATE_NOTIFIER=false PIP_DISABLE_PIP_VERSION_CHECK=1
 
+declare -A causes=()
 table=() failed=0 node=0 cluster_pid=
 say() { printf '%s\n' "$*"; }
 wanted() { # wanted NAME: whether the part was asked for (all are, by default)
@@ -27,6 +28,10 @@ record() { # record NAME RESULT SECONDS DETAIL
   table+=("$(printf '%-22s %-8s %5ss  %s' "$1" "$2" "$3" "$4")")
   [[ $2 == FAILED ]] && failed=1
   say "${table[-1]}"
+}
+because() { # because < <(COMMAND): its lines say why the last part failed; shown now and again at the end
+  causes[${table[-1]}]=$(cut -c1-240 | sed 's/^/    /')
+  say "${causes[${table[-1]}]}"
 }
 bounded() { # bounded SECONDS COMMAND...: with a time limit, for it and its children
   timeout -k 10 "$@" 9>&-
@@ -76,7 +81,7 @@ judge() { # judge NAME STATUS LOG SECONDS [KNOWN]: KNOWN is a pattern of FAIL li
       record "$1" passed "$4" "$line (known: $(grep -ac '^FAIL' "$3"))"
     elif [[ -n $fails || $line != *" 0 failed"* ]]; then
       record "$1" FAILED "$4" "$line"
-      cut -c1-240 <<<"$fails" | sed 's/^/    /'
+      because <<<"$fails"
     else
       record "$1" passed "$4" "$line"
     fi
@@ -114,7 +119,7 @@ if wanted go; then
     record go passed $((SECONDS - began)) "$(grep -c '^ok' "$logs/go.log") packages"
   else
     record go FAILED $((SECONDS - began)) "see $logs/go.log"
-    grep -aE '^ *--- FAIL|Error:|panic:|^FAIL' "$logs/go.log" | head -20 | sed 's/^/    /'
+    because < <(grep -aE -A 4 '^ *--- FAIL|Error Trace:|Messages:|panic:|^FAIL' "$logs/go.log" | head -40)
   fi
 fi
 
@@ -124,7 +129,8 @@ if wanted docs; then
   FLAGRAFT_BINARY=$cache/flagraft bounded 600 go test -count=1 -v -parallel 4 -timeout 9m ./e2e/docs >"$logs/docs.log" 2>&1 || status=$?
   if ((status)); then
     record docs FAILED $((SECONDS - began)) "see $logs/docs.log"
-    grep -aE -A 20 '^ *run_test.go:.*(code|failed|end within|printed)|^ +[a-z_]+_test.go:.*docs/|^ *--- FAIL' "$logs/docs.log" | head -40 | sed 's/^/    /'
+    because < <(grep -avE '^=== |^ *run_test.go:[0-9]+: [^ ]+ [0-9.]+s$' "$logs/docs.log" |
+      grep -aE -A 20 '^ *run_test.go:.*(code|failed|end within|printed)|^ +[a-z_]+_test.go:.*docs/|^ *--- FAIL' | head -40)
   elif grep -aq -- '--- SKIP' "$logs/docs.log"; then
     record docs skipped $((SECONDS - began)) "$(grep -a -m 1 -oE '(the stage needs|namespaces are).*' "$logs/docs.log")"
   else
@@ -196,5 +202,15 @@ fi
 say ""
 say "== summary"
 printf '%s\n' "${table[@]}"
-((failed == 0)) && say "all passed in ${SECONDS}s" || say "FAILED after ${SECONDS}s; logs in $logs"
+if ((failed)); then
+  say ""
+  say "== what failed after ${SECONDS}s; logs in $logs"
+  for row in "${table[@]}"; do
+    [[ $row == *" FAILED "* ]] || continue
+    say "$row"
+    [[ -z ${causes[$row]:-} ]] || say "${causes[$row]}"
+  done
+else
+  say "all passed in ${SECONDS}s"
+fi
 exit "$failed"

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"sync"
+
 	"github.com/swaggest/swgui"
 	"github.com/swaggest/swgui/v5emb"
 	"github.com/valyala/fasthttp"
@@ -11,9 +13,10 @@ import (
 
 const docsPath = "/api/v1/docs/"
 
-// apiDocs is the API description, rendered once, and the page that shows it. Everything is embedded: the page loads nothing from elsewhere.
+// apiDocs is the API description and the page that shows it. Everything is embedded: the page loads nothing from elsewhere.
 type apiDocs struct {
-	json, yaml []byte
+	// json and yaml render the description when somebody asks for it first: a quarter of a second for both, which no start has to wait for.
+	json, yaml func() []byte
 	page       fasthttp.RequestHandler
 }
 
@@ -25,17 +28,17 @@ func newAPIDocs() *apiDocs {
 	return &apiDocs{page: fasthttpadaptor.NewFastHTTPHandler(h)}
 }
 
-// rows serve the description; render must have been called before the first request.
+// rows serve the description; describe must have been called before the first request.
 func (d *apiDocs) rows() []route.Row {
 	row := func(path, id string, f func(*fasthttp.RequestCtx, *route.Match)) route.Row {
 		return route.Row{Method: "GET", Path: path, OperationID: id, Tag: tagSystem, Kind: route.Local, Hidden: true, Handler: route.Raw(f, nil, nil)}
 	}
 	return []route.Row{
 		row("/api/v1/swagger.json", "swagger_json", func(ctx *fasthttp.RequestCtx, _ *route.Match) {
-			d.send(ctx, "application/vnd.oai.openapi+json", d.json)
+			d.send(ctx, "application/vnd.oai.openapi+json", d.json())
 		}),
 		row("/api/v1/swagger.yaml", "swagger_yaml", func(ctx *fasthttp.RequestCtx, _ *route.Match) {
-			d.send(ctx, "application/vnd.oai.openapi; charset=utf-8", d.yaml)
+			d.send(ctx, "application/vnd.oai.openapi; charset=utf-8", d.yaml())
 		}),
 		row(docsPath, "docs", d.show),
 		row(docsPath+"{asset}", "docs_asset", d.show),
@@ -54,10 +57,19 @@ func (d *apiDocs) show(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	d.page(ctx)
 }
 
-func (d *apiDocs) render(t *route.Table, version string) (err error) {
-	d.json, d.yaml, err = t.OpenAPI(route.APIInfo{
-		Title: "flagraft", Version: version,
-		Description: "Flagsmith's API, served by a cluster of nodes that need no database. Every path is served with and without its trailing slash.",
+// describe makes t what the description is of.
+func (d *apiDocs) describe(t *route.Table, version string) {
+	d.json = sync.OnceValue(func() []byte {
+		return t.OpenAPI(route.APIInfo{
+			Title: "flagraft", Version: version,
+			Description: "Flagsmith's API, served by a cluster of nodes that need no database. Every path is served with and without its trailing slash.",
+		})
 	})
-	return err
+	d.yaml = sync.OnceValue(func() []byte {
+		doc, err := route.YAML(d.json())
+		if err != nil {
+			panic(err) // JSON is YAML
+		}
+		return doc
+	})
 }

@@ -21,7 +21,7 @@ const (
 // them. It acts whenever this node has become the leader, and does nothing where there is something.
 func (n *Node) found(ctx context.Context) {
 	for n.founding.Wait(ctx) {
-		if n.settings.AdminEmail == "" && !n.settings.Demo && n.settings.RestoreFrom == "" {
+		if !n.namesAccount() && n.settings.RestoreFrom == "" {
 			continue
 		}
 		for ctx.Err() == nil {
@@ -38,6 +38,23 @@ func (n *Node) found(ctx context.Context) {
 	}
 }
 
+// foundingPatience is how long after an installation was born its nodes wait for the first account. A leader whose settings name none never makes it.
+const foundingPatience = 30 * time.Second
+
+// awaitsFounding reports whether the first account that the settings name is still to be made: who is told that the node is ready may sign in.
+func (n *Node) awaitsFounding() bool {
+	s := n.fsm.State()
+	if !n.namesAccount() || !s.Born() || n.Clock().Sub(s.Genesis.Time.Std()) >= foundingPatience {
+		return false
+	}
+	for range fsm.Users.Refs(s) {
+		return false
+	}
+	return true
+}
+
+func (n *Node) namesAccount() bool { return n.settings.AdminEmail != "" || n.settings.Demo }
+
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -50,7 +67,7 @@ func (n *Node) foundOnce(ctx context.Context) error {
 	if err := n.restoreFile(ctx); err != nil {
 		return err
 	}
-	if n.settings.AdminEmail == "" && !n.settings.Demo {
+	if !n.namesAccount() {
 		return nil
 	}
 	email, password := n.firstAccount()

@@ -92,6 +92,7 @@ func (m *management) readiness() []struct {
 		{"state", n.fsm.State().Born()},
 		{"caught-up", running && n.cluster.Ready()},
 		{"restored", !n.awaitsRestore()},
+		{"founded", !n.awaitsFounding()},
 		{"not-stopping", !n.stopping.Load()},
 		{"member", running && !n.cluster.Removed()},
 	}

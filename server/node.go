@@ -197,9 +197,7 @@ func (n *Node) assemble() error {
 	if err != nil {
 		return fmt.Errorf("route table: %w", err)
 	}
-	if err := docs.render(table, n.build.Version); err != nil {
-		return err
-	}
+	docs.describe(table, n.build.Version)
 	trusted, err := parseProxies(n.settings.TrustedProxies)
 	if err != nil {
 		return err
@@ -320,7 +318,7 @@ func (n *Node) caughtUp() bool { return n.cluster.Ready() && !n.awaitsRestore() 
 
 // Ready reports whether the node may be sent traffic.
 func (n *Node) Ready() bool {
-	return n.running.Load() && !n.stopping.Load() && n.caughtUp() && n.fsm.State().Born()
+	return n.running.Load() && !n.stopping.Load() && n.caughtUp() && n.fsm.State().Born() && !n.awaitsFounding()
 }
 
 // Update runs a transaction as the system itself, on this node if it leads, and returns when this node's Views show it: for commands and tests

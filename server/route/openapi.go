@@ -17,8 +17,8 @@ type APIInfo struct {
 	Description string
 }
 
-// OpenAPI renders the OpenAPI 3.1 description of the table as JSON and as YAML.
-func (t *Table) OpenAPI(info APIInfo) (asJSON, asYAML []byte, err error) {
+// OpenAPI renders the OpenAPI 3.1 description of the table as JSON.
+func (t *Table) OpenAPI(info APIInfo) []byte {
 	g := &apiWriter{types: newTypeWriter()}
 	paths := g.paths(t.rows)
 	doc := omap{
@@ -31,14 +31,17 @@ func (t *Table) OpenAPI(info APIInfo) (asJSON, asYAML []byte, err error) {
 			{"securitySchemes", securitySchemes()},
 		}},
 	}
-	asJSON = doc.AppendJSON(nil)
+	return doc.AppendJSON(nil)
+}
+
+// YAML is a JSON document as YAML, its members in the same order.
+func YAML(asJSON []byte) ([]byte, error) {
 	var node yaml.Node
 	if err := yaml.Unmarshal(asJSON, &node); err != nil {
-		return nil, nil, fmt.Errorf("render API description: %w", err)
+		return nil, fmt.Errorf("render API description: %w", err)
 	}
 	blockStyle(&node)
-	asYAML, err = yaml.Marshal(&node)
-	return asJSON, asYAML, err
+	return yaml.Marshal(&node)
 }
 
 // blockStyle undoes the flow style and the quotes that JSON brought; the marshaller quotes what needs it.

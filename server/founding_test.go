@@ -1,0 +1,35 @@
+package server_test
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server"
+	"github.com/flagraft/flagraft/server/servertest"
+	"github.com/flagraft/flagraft/server/settings"
+)
+
+func TestWhoIsReadyHasItsFirstAccount(t *testing.T) {
+	n := servertest.Launch(t)
+	for !n.Ready() {
+		require.NoError(t, t.Context().Err())
+		time.Sleep(100 * time.Microsecond)
+	}
+	n.Token(t)
+}
+
+func TestTheFirstAccountIsNotWaitedForForEver(t *testing.T) {
+	var ahead atomic.Int64
+	n := servertest.LaunchLogged(t, slog.New(slog.DiscardHandler), func(n *server.Node) {
+		n.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	}, func(st *settings.Settings) { st.AdminPassword = "" })
+	require.Eventually(t, func() bool { return n.IsLeader() && n.State().Born() }, 20*time.Second, time.Millisecond)
+	require.False(t, n.Ready())
+	ahead.Store(int64(time.Minute))
+	require.Eventually(t, n.Ready, 20*time.Second, time.Millisecond)
+	require.False(t, n.Founded())
+}
