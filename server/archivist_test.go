@@ -35,6 +35,7 @@ func scheduleUntil(t *testing.T, c *servertest.Client, what func(s map[string]an
 }
 
 func TestScheduledBackupsToADirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	n := servertest.Start(t, func(st *settings.Settings) { st.BackupDir = dir })
 	atLevel(t, n)
@@ -74,6 +75,7 @@ func TestScheduledBackupsToADirectory(t *testing.T) {
 
 // TestAFailedScheduledBackupIsTriedAgain takes the target away, and gives it back.
 func TestAFailedScheduledBackupIsTriedAgain(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "backups")
 	require.NoError(t, os.WriteFile(dir, []byte("a file where the directory should be"), 0o600))
 	n := servertest.Start(t, func(st *settings.Settings) { st.BackupDir = dir })

@@ -18,6 +18,7 @@ const backupPath = "/api/flagraft/v1/backup/"
 
 // TestBackupFromAnyNode takes a backup from a follower: everything acknowledged before is in it.
 func TestBackupFromAnyNode(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	follower := nodes[2]
 	admin := follower.Admin(t)

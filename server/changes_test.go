@@ -120,6 +120,7 @@ func rowKey(model string, id any) string { return fmt.Sprint(model, " ", id) }
 // TestChangesTellEverything makes thousands of random admin writes as four users at once. Read page by page, the change log alone leads from
 // nothing to the rows there are, each old value is the one before, and each write has its author.
 func TestChangesTellEverything(t *testing.T) {
+	t.Parallel()
 	n := servertest.Start(t, func(st *settings.Settings) { st.LoginPerMinute = 0 })
 	total := 1000
 	if text := os.Getenv("FLAGRAFT_WALK"); text != "" {

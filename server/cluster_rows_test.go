@@ -35,6 +35,7 @@ func TestClusterIsForSuperusers(t *testing.T) {
 }
 
 func TestEveryNodeTellsHowBusyItIs(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	admin := nodes[1].Admin(t)
 	loads := func() map[string]map[string]any {
@@ -68,6 +69,7 @@ func TestEveryNodeTellsHowBusyItIs(t *testing.T) {
 }
 
 func TestRemovedNodeSaysWhyAndLeadershipIsHandedOver(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	admin := nodes[1].Admin(t)
 	before := admin.Object("GET", clusterPath, nil, 200)["leader"].(string)

@@ -47,6 +47,7 @@ func ask(t *testing.T, c net.Conn, times int) *bufio.Reader {
 }
 
 func TestRestingConnectionIsClosed(t *testing.T) {
+	t.Parallel()
 	const idle = time.Second
 	for name, dial := range dialers(t, idle, time.Hour) {
 		t.Run(name, func(t *testing.T) {
@@ -62,6 +63,7 @@ func TestRestingConnectionIsClosed(t *testing.T) {
 
 // A request that does not come to its end is no request, however busy the connection looks.
 func TestEndlessRequestIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, dial := range dialers(t, time.Hour, 300*time.Millisecond) {
 		for _, before := range []int{0, 1} {
 			t.Run(name, func(t *testing.T) {
@@ -85,6 +87,7 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 
 // A large body has its own time, and so has that of an import.
 func TestLargeBodyOutlastsTheHead(t *testing.T) {
+	t.Parallel()
 	const head = 300 * time.Millisecond
 	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout = head })
 	for _, path := range []string{"/api/v1/identities/", "/api/flagraft/v1/import/"} {

@@ -131,6 +131,7 @@ func TestLimitIsOfAllWritesOfAnAnswer(t *testing.T) {
 
 // A deadline that has come after its wait was over stops nothing.
 func TestDeadlineOfAnEarlierWaitIsLifted(t *testing.T) {
+	t.Parallel()
 	c, client := ends(t, limits{head: time.Second, idle: time.Hour, answer: short})
 	read := waitingRead(t, c)
 	_, err := client.Write([]byte{1})
@@ -227,6 +228,7 @@ func TestNoLimit(t *testing.T) {
 
 // What is sent arrives, whatever the sockets hold.
 func TestConnectionMovesEveryByte(t *testing.T) {
+	t.Parallel()
 	c, client := ends(t, all(time.Hour))
 	require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(4<<10))
 	require.NoError(t, client.SetReadBuffer(4<<10))

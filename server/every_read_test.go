@@ -95,6 +95,7 @@ func (s *script) query(line string) *query {
 
 // TestEveryRead asks every read of the table, on each of three nodes, at each consistency, and again on one node that has no quorum.
 func TestEveryRead(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) {
 		st.LoginPerMinute, st.UsagePerMinute, st.LeaderTimeout = 0, 0, time.Second
 	})

@@ -44,6 +44,7 @@ type step struct {
 // TestEveryWrite does every write of the table on a cluster of three, each through another node: what was written is there to be read, and a
 // repetition with the same Idempotency-Key, on any node and after a change of leader, gets the first answer and writes nothing.
 func TestEveryWrite(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.LoginPerMinute, st.EmailActivation = 0, true })
 	atLevel(t, nodes[0])
 	s := &script{T: t, nodes: nodes, kept: map[string]string{}, admin: nodes[0].Token(t)}

@@ -15,6 +15,7 @@ import (
 
 // TestTheFormatLevelRisesByItself wants a new cluster, born at the first level, at the newest soon, on every node, and shown.
 func TestTheFormatLevelRisesByItself(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	for _, n := range nodes {
 		require.Eventually(t, func() bool { return n.State().Level() == fsm.FormatLevel }, 20*time.Second, 5*time.Millisecond)

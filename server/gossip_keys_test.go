@@ -12,6 +12,7 @@ import (
 const gossipKeysPath = clusterPath + "gossip-keys/"
 
 func TestGossipKeys(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	admin := nodes[2].Admin(t) // not the leader
 	ids := func(answer map[string]any) (out []string) {

@@ -14,6 +14,7 @@ import (
 
 // TestANodeWithAnotherStateStops corrupts one of three nodes, a follower and then the leader: that one stops, and the others go on without it.
 func TestANodeWithAnotherStateStops(t *testing.T) {
+	t.Parallel()
 	for name, wrong := range map[string]int{"follower": 1, "leader": 0} {
 		t.Run(name, func(t *testing.T) {
 			stopped := make(chan *server.Node, 3)

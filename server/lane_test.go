@@ -256,6 +256,7 @@ func TestDrainingServerSaysSoOnKnownHeads(t *testing.T) {
 
 // Who says with its request that it was the last gets the answer, and its end.
 func TestEndThatComesWithARequestIsSeen(t *testing.T) {
+	t.Parallel()
 	s := hotServer(t, func(ctx *fasthttp.RequestCtx, m *route.Match) {
 		if string(ctx.PostBody()) == "last" {
 			time.Sleep(50 * time.Millisecond) // so that the end is there before the answer
@@ -274,6 +275,7 @@ func TestEndThatComesWithARequestIsSeen(t *testing.T) {
 }
 
 func TestRestingConnectionOfKnownHeadsKeepsToItsLimit(t *testing.T) {
+	t.Parallel()
 	s := hotServer(t, told)
 	s.settings.IdleTimeout = 3 * time.Second // beyond what is waited for at first
 	c := serving(t, s)

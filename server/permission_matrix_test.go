@@ -289,6 +289,7 @@ var openRows = []string{
 // administrator and with the key of another organisation, and as a member with every right but those that the row names: all are refused.
 // Then it is done by a member who has nothing but those rights; the second time by the organisation's key.
 func TestPermissionMatrix(t *testing.T) {
+	t.Parallel()
 	for _, byKey := range []bool{false, true} {
 		t.Run(map[bool]string{false: "by members", true: "by keys"}[byKey], func(t *testing.T) {
 			m := newMatrix(t)

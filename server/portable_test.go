@@ -236,6 +236,7 @@ func TestImportRefusesWholly(t *testing.T) {
 
 // TestImportKeepsToLimits refuses projects beyond the limits that are set, of the installation and of the organisation.
 func TestImportKeepsToLimits(t *testing.T) {
+	t.Parallel()
 	source, c := furnished(t)
 	for e := range fsm.Environments.All(source.State()) {
 		if e.UseV2FeatureVersioning {

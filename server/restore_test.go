@@ -83,6 +83,7 @@ func level2(t *testing.T, n *servertest.Node) {
 // TestRestoreIntoARunningCluster goes back to an older backup through a follower, over HTTP; the tokens, times and states are as they must be
 // on every node, and writes go on.
 func TestRestoreIntoARunningCluster(t *testing.T) {
+	t.Parallel()
 	r := newRestorable(t, servertest.Cluster(t, 3))
 	level2(t, r.nodes[0])
 	backup := r.nodes[1].Admin(t).Do("GET", backupPath, nil).Raw
@@ -144,6 +145,7 @@ func TestRestoreRefusesBadBackups(t *testing.T) {
 
 // TestRestoredNodesRestart has a follower away during the restore and then restarts every node: each comes to the same state.
 func TestRestoredNodesRestart(t *testing.T) {
+	t.Parallel()
 	dirs := []string{t.TempDir(), t.TempDir(), t.TempDir()}
 	next := 0
 	nodes := servertest.Cluster(t, 3, func(st *settings.Settings) { st.DataDir = dirs[next]; next++ })

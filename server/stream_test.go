@@ -131,6 +131,7 @@ func onLeader(t testing.TB, nodes []*servertest.Node, run func(*fsm.Tx) error) {
 }
 
 func TestAChangeReachesTheStreamsOfAllNodes(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	state, token := flagged(t, nodes[0]), nodes[0].Token(t)
 	streams := make([]*stream, len(nodes))
@@ -161,6 +162,7 @@ func TestAChangeReachesTheStreamsOfAllNodes(t *testing.T) {
 }
 
 func TestStreamsOfAStoppedNodeGoOnElsewhere(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	state, token := flagged(t, nodes[0]), nodes[0].Token(t)
 	set(t, nodes[2], state, token, "one")
@@ -220,6 +222,7 @@ func mustFloat(t testing.TB, s string) (f float64) {
 
 // TestPagesFromSeveralNodes: each page of a document comes from another node, while the environment changes.
 func TestPagesFromSeveralNodes(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	state, token := flagged(t, nodes[0]), nodes[0].Token(t)
 	const people = 300

@@ -119,6 +119,7 @@ func TestHTTPS(t *testing.T) {
 }
 
 func TestStreamsUnderTLS(t *testing.T) {
+	t.Parallel()
 	n := startSecure(t)
 	flagged(t, n.Node)
 	open := func() (*tls.Conn, *http.Response) {

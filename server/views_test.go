@@ -25,6 +25,7 @@ func someEnvironment(t *testing.T, admin *servertest.Client) (project float64, k
 }
 
 func TestReachedViews(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	follower := nodes[0]
 	if follower.IsLeader() {

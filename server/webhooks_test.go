@@ -398,6 +398,7 @@ func TestWebhooksOff(t *testing.T) {
 
 // The leader goes while a receiver is down: everything arrives all the same, each event after the one before it.
 func TestWebhooksOutliveTheLeader(t *testing.T) {
+	t.Parallel()
 	h := newHookCluster(t, 3)
 	h.switchOn()
 	r, up := newReceiver(t, 503), newReceiver(t, 200)

@@ -91,6 +91,7 @@ func TestMasterKey(t *testing.T) {
 }
 
 func TestThreeNodes(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 3)
 	leader, follower, other := nodes[0], nodes[1], nodes[2]
 	tags := project(t, leader)
@@ -120,6 +121,7 @@ func TestThreeNodes(t *testing.T) {
 }
 
 func TestWithoutQuorum(t *testing.T) {
+	t.Parallel()
 	nodes := servertest.Cluster(t, 2, func(st *settings.Settings) { st.LeaderTimeout = 300 * time.Millisecond })
 	leader, follower := nodes[0], nodes[1]
 	tags := project(t, leader)

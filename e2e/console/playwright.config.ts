@@ -1,11 +1,12 @@
 import { defineConfig } from '@playwright/test'
 
-// One worker: the tests of a file share three nodes and go on from one another's state.
+// Files run beside each other, each on nodes of its own: the tests of a file share them and go on from one another's state.
+// The limits are for what hangs; two browsers and six nodes share two cores.
 export default defineConfig({
   testDir: '.',
-  workers: 1,
-  timeout: 60_000,
-  expect: { timeout: 15_000 },
+  workers: 2,
+  timeout: 240_000,
+  expect: { timeout: 30_000 },
   reporter: [['list']],
   use: {
     browserName: 'chromium',
