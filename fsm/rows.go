@@ -3,6 +3,7 @@ package fsm
 import (
 	"iter"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -163,6 +164,31 @@ func (r *rows) with(def *tableDef, index int, key Key) iter.Seq[any] {
 		t.indexes[index].Ascend(prefix, func(at string, object any) bool {
 			return strings.HasPrefix(at, prefix) && yield(object)
 		})
+	})
+}
+
+// span tells where in an index the keys that start with another are: from the first on, so many.
+// It looks at some forty keys however many there are.
+func (r *rows) span(def *tableDef, index int, key Key) (first, n int) {
+	t := r.tables[def.place]
+	if t == nil {
+		return 0, 0
+	}
+	x, prefix := t.indexes[index], alias(key)
+	at := func(i int) string { k, _, _ := x.GetAt(i); return k }
+	first = sort.Search(x.Len(), func(i int) bool { return at(i) >= prefix })
+	return first, sort.Search(x.Len()-first, func(i int) bool { return !strings.HasPrefix(at(first+i), prefix) })
+}
+
+// slice yields so many rows of an index from a place on.
+func (r *rows) slice(def *tableDef, index, first, n int) iter.Seq[any] {
+	return r.sequence(def, func(t *tableRows, yield func(any) bool) {
+		if from, _, ok := t.indexes[index].GetAt(first); ok && n > 0 {
+			t.indexes[index].Ascend(from, func(_ string, object any) bool {
+				n--
+				return yield(object) && n > 0
+			})
+		}
 	})
 }
 

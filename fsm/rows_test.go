@@ -37,7 +37,8 @@ func (e expected) require(t *testing.T, r *rows) {
 	}
 	slices.Reverse(down)
 	require.Equal(t, have, down)
-	for project := range uint64(4) {
+	require.Equal(t, len(e), TagsByProject.Count(s))
+	for project := range uint64(5) { // of the last there are none
 		var want []uint64
 		for _, id := range ids {
 			if e[id].Project == project {
@@ -50,6 +51,15 @@ func (e expected) require(t *testing.T, r *rows) {
 			found = append(found, *row)
 		}
 		require.True(t, slices.IsSortedFunc(found, func(a, b Tag) int { return bytes.Compare(indexKey(a), indexKey(b)) }))
+		require.Equal(t, len(want), TagsByProject.Count(s, project))
+		for _, cut := range [][2]int{{0, len(found)}, {-3, 2}, {1, 1}, {len(found) / 2, len(found) + 5}, {len(found), len(found) + 1}} {
+			from, to := max(cut[0], 0), min(cut[1], len(found))
+			part := []Tag{}
+			for _, row := range TagsByProject.Slice(s, cut[0], cut[1], project) {
+				part = append(part, *row)
+			}
+			require.Equal(t, append([]Tag{}, found[min(from, to):to]...), part)
+		}
 		var got []uint64
 		for _, row := range found {
 			got = append(got, row.ID)

@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/fxamacker/cbor/v2"
 )
@@ -210,13 +211,18 @@ func (x Index[R]) First(r Reader, parts ...any) (row R, ok bool) {
 	return row, false
 }
 
-// Count returns how many rows have a key that starts with parts.
+// Count returns how many rows have a key that starts with parts. It does not look at them.
 func (x Index[R]) Count(r Reader, parts ...any) int {
-	n := 0
-	for range x.Refs(r, parts...) {
-		n++
-	}
+	_, n := r.read().span(x.table.def, x.at, keyOf(parts...))
 	return n
+}
+
+// Slice is the rows of [Index.Refs] from one place up to another, without looking at those
+// before. It holds what there is of them.
+func (x Index[R]) Slice(r Reader, from, to int, parts ...any) []*R {
+	first, n := r.read().span(x.table.def, x.at, keyOf(parts...))
+	from, to = max(from, 0), min(to, n)
+	return slices.Collect(refs[R](r.read().slice(x.table.def, x.at, first+from, to-from)))
 }
 
 // DeleteAll removes the rows whose key starts with parts as one range in the

@@ -49,6 +49,14 @@ func TestAudit(t *testing.T) {
 	page := h.get(project+"?page_size=2", 200).object()
 	require.EqualValues(t, 5, page["count"])
 	require.Equal(t, "http://server"+project+"?page=2&page_size=2", page["next"])
+	for _, filter := range []string{"", "&is_system_event=false"} { // that all rows pass
+		var pages []string
+		for n := 1; n <= 3; n++ {
+			pages = append(pages, h.get(fmt.Sprintf("%s?page_size=2&page=%d%s", project, n, filter), 200).logs()...)
+		}
+		require.Equal(t, want, pages, filter)
+		h.get(project+"?page_size=2&page=4"+filter, 404)
+	}
 
 	rows := h.get(project, 200).object()["results"].([]any)
 	require.Nil(t, rows[2].(map[string]any)["author"], "made with a key")
