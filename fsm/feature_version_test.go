@@ -1,6 +1,7 @@
 package fsm_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -49,8 +50,8 @@ func shownState(s *fsm.FeatureState, segment uint64) string {
 }
 
 // TestNewestPublishedVersionIsServed does random things with versions of two features and compares, after each, what the View serves with
-// a model: of the versions that are published and due, the one with the latest live_from, as it was when it was published. Drafts, scheduled
-// and past versions keep their states meanwhile.
+// a model: of the versions that are published and due, the one with the latest live_from, as it was when it was published; of two with the
+// same live_from, the one that came to life later. Drafts, scheduled and past versions keep their states meanwhile.
 func TestNewestPublishedVersionIsServed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -59,6 +60,7 @@ func TestNewestPublishedVersionIsServed(t *testing.T) {
 		version fsm.FeatureVersion
 		states  []string
 		feature int
+		live    int // when that was in the order of all; 0: it never was
 	}
 	var all []*model
 	shown := func(states []fsm.FeatureVersionState, version uint64) (out []string) {
@@ -126,9 +128,13 @@ func TestNewestPublishedVersionIsServed(t *testing.T) {
 			m := drafts[r.IntN(len(drafts))]
 			v.Write(t, func(tx *fsm.Tx) error {
 				m.version.LiveFrom = tx.Now().Add(time.Duration(r.IntN(3)-1) * time.Duration(r.IntN(100)) * 200 * time.Microsecond)
+				m.version.LiveFrom -= m.version.LiveFrom % 2000 // some are the same
 				m.version = tx.PublishVersion(m.version)
 				return nil
 			})
+			if m.version.Live() {
+				m.live = 2*step + 1
+			}
 		}
 		if r.IntN(4) == 0 {
 			v.now = time.Now()
@@ -144,7 +150,14 @@ func TestNewestPublishedVersionIsServed(t *testing.T) {
 				}
 				m.version, _ = fsm.FeatureVersions.Get(state, m.version.ID)
 				require.Equal(t, m.states, shown(fsm.StatesOf(state, m.version), m.version.ID), "seed %d step %d: version %d changed", seed, step, m.version.ID)
-				if m.version.Live() && (want == nil || m.version.LiveFrom > want.version.LiveFrom) {
+				if !m.version.Live() {
+					continue
+				}
+				if m.live == 0 {
+					m.live = 2*step + 2 // the Scheduler came after
+				}
+				// Of two that came to life in one step, the Scheduler takes the older first.
+				if want == nil || cmp.Or(cmp.Compare(m.version.LiveFrom, want.version.LiveFrom), cmp.Compare(m.live, want.live)) >= 0 {
 					want = m
 				}
 			}
