@@ -91,20 +91,25 @@ func TestBackupBesideWrites(t *testing.T) {
 	log, _ := randomLog(t, rand.New(rand.NewPCG(12, 1)), 300)
 	m := newTestFSM(t)
 	m.Apply(log[0])
-	done := make(chan struct{})
+	second, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, l := range log[1:] {
+		for i, l := range log[1:] {
+			if i == len(log)/2 {
+				<-second // the entries must not all be there before the backups begin
+			}
 			m.ApplyBatch([]*raft.Log{l})
 		}
 	}()
 	for i := 0; ; i++ {
+		if i == 1 {
+			close(second)
+		}
 		h, err := VerifyBackup(bytes.NewReader(backupBytes(t, m)))
 		require.NoError(t, err)
 		require.NotZero(t, h.Index)
 		select {
 		case <-done:
-			require.NotZero(t, i)
 			return
 		default:
 		}
