@@ -239,7 +239,7 @@ func (c *compiler) featureIndex() map[string]int32 {
 
 func (c *compiler) ruleSet(rules []SegmentRule) *ruleSet {
 	if len(rules) == 0 {
-		return &ruleSet{}
+		return &ruleSet{needs: needsOf(nil)}
 	}
 	id := rulesID{&rules[0], len(rules)}
 	set, ok := c.cache.rules[id]
@@ -250,7 +250,7 @@ func (c *compiler) ruleSet(rules []SegmentRule) *ruleSet {
 		set = &ruleSet{}
 		c.current = set
 		set.rules = c.rules(rules)
-		set.guard = guardOfAll(set.rules)
+		set.guard, set.needs = guardOfAll(set.rules), needsOf(set.rules)
 	}
 	c.cache.rules[id] = set
 	return set

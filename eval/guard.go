@@ -61,6 +61,66 @@ func smallerGuard(a, b []textPair) []textPair {
 	return a
 }
 
+// needs are texts that must all be there for rules that must all match: of a segment
+// that is only about such texts nothing else is looked at.
+type needs struct {
+	texts []textPair
+	more  bool // there are other things to look at
+}
+
+func needsOf(rules []rule) needs {
+	n := needs{more: len(rules) == 0} // which never matches
+	n.add(rules)
+	return n
+}
+
+func (n *needs) add(rules []rule) {
+	for i := range rules {
+		r := &rules[i]
+		if r.needsEach(len(r.conditions)) {
+			for _, check := range r.texts {
+				n.texts = append(n.texts, textPair{check.slot, check.text})
+			}
+			n.more = n.more || len(r.others) > 0
+		} else {
+			n.more = true
+		}
+		if r.needsEach(len(r.rules)) {
+			n.add(r.rules)
+		} else {
+			n.more = true
+		}
+	}
+}
+
+// needsEach tells whether a rule with so many conditions, or sub-rules, needs each of them.
+func (r *rule) needsEach(count int) bool {
+	switch r.quantifier {
+	case ruleAll:
+		return true
+	case ruleAny:
+		return count <= 1
+	case ruleNone:
+		return count == 0
+	}
+	return false
+}
+
+// met tells whether the rules match, when the texts alone decide that.
+func (n *needs) met(s *Subject) (answer, known bool) {
+	known = !n.more
+	texts := s.texts
+	for _, need := range n.texts {
+		if text := texts[need.slot]; text != need.text {
+			if text != notText { // else it may be equal all the same
+				return false, true
+			}
+			known = false
+		}
+	}
+	return true, known
+}
+
 // guards finds the segments of an environment that may match a subject: most of
 // many segments are not looked at.
 type guards struct {

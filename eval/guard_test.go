@@ -106,24 +106,31 @@ func TestGuardOf(t *testing.T) {
 		return r
 	}
 	for _, test := range []struct {
-		name  string
-		want  int
-		rules []SegmentRule
+		name         string
+		guard, needs int
+		more         bool
+		rules        []SegmentRule
 	}{
-		{"every condition is needed: one is enough", 1, []SegmentRule{rule(All, other, is("a", "1x"), is("b", "x"))}},
-		{"one of several texts", 2, []SegmentRule{rule(Any, is("a", "x"), is("b", "x"))}},
-		{"one of several conditions", 0, []SegmentRule{rule(Any, is("a", "x"), other)}},
-		{"what must not be", 0, []SegmentRule{rule(None, is("a", "x"))}},
-		{"what must not be, below", 0, []SegmentRule{rule(None, rule(All, is("a", "x")))}},
-		{"the smaller of two", 1, []SegmentRule{rule(Any, is("a", "x"), is("a", "y")), rule(All, is("b", "x"))}},
-		{"below", 1, []SegmentRule{rule(All, rule(None, is("a", "x")), rule(Any, is("b", "x")))}},
-		{"below, any of them", 2, []SegmentRule{rule(Any, rule(All, is("a", "x"), other), rule(Any, is("b", "x")))}},
-		{"below, any of them, one unguarded", 0, []SegmentRule{rule(Any, rule(All, is("a", "x")), rule(All, other))}},
-		{"conditions beside rules", 1, []SegmentRule{rule(Any, is("a", "x"), rule(Any, other))}},
-		{"an empty text is equal to what is absent by number", 0, []SegmentRule{rule(All, is("a", ""))}},
-		{"nothing", 0, nil},
+		{"every condition is needed: one is enough", 1, 2, true, []SegmentRule{rule(All, other, is("a", "1x"), is("b", "x"))}},
+		{"one of several texts", 2, 0, true, []SegmentRule{rule(Any, is("a", "x"), is("b", "x"))}},
+		{"one of several conditions", 0, 0, true, []SegmentRule{rule(Any, is("a", "x"), other)}},
+		{"what must not be", 0, 0, true, []SegmentRule{rule(None, is("a", "x"))}},
+		{"what must not be, below", 0, 0, true, []SegmentRule{rule(None, rule(All, is("a", "x")))}},
+		{"the smaller of two", 1, 1, true, []SegmentRule{rule(Any, is("a", "x"), is("a", "y")), rule(All, is("b", "x"))}},
+		{"below", 1, 1, true, []SegmentRule{rule(All, rule(None, is("a", "x")), rule(Any, is("b", "x")))}},
+		{"below, any of them", 2, 0, true, []SegmentRule{rule(Any, rule(All, is("a", "x"), other), rule(Any, is("b", "x")))}},
+		{"below, any of them, one unguarded", 0, 0, true, []SegmentRule{rule(Any, rule(All, is("a", "x")), rule(All, other))}},
+		{"conditions beside rules", 1, 1, true, []SegmentRule{rule(Any, is("a", "x"), rule(Any, other))}},
+		{"an empty text is equal to what is absent by number", 0, 0, true, []SegmentRule{rule(All, is("a", ""))}},
+		{"nothing", 0, 0, true, nil},
+		{"texts alone", 1, 2, false, []SegmentRule{rule(All, is("a", "x"), is("b", "x"))}},
+		{"texts alone, below, and one of one", 1, 3, false, []SegmentRule{rule(All, rule(Any, is("a", "x")), rule(All, is("b", "x"))), rule(Any, rule(All, is("c", "x")))}},
+		{"a rule of no kind", 1, 1, true, []SegmentRule{rule(All, is("a", "x"), rule("?"))}},
 	} {
 		env := Compile(&Spec{Segments: []*SegmentContext{{Rules: test.rules}}}, nil)
-		require.Len(t, env.segments[0].rules.guard, test.want, test.name)
+		set := env.segments[0].rules
+		require.Len(t, set.guard, test.guard, test.name)
+		require.Len(t, set.needs.texts, test.needs, test.name)
+		require.Equal(t, test.more, set.needs.more, test.name)
 	}
 }

@@ -10,7 +10,8 @@ type segment struct {
 type ruleSet struct {
 	rules   []rule
 	guard   []textPair // see guardOfAll
-	numbers int        // how many slots and texts it uses, at most
+	needs   needs
+	numbers int // how many slots and texts it uses, at most
 	// See Environment.
 	readsIdentity, readsDocument bool
 }
@@ -42,6 +43,9 @@ type textCheck struct{ slot, text, condition int32 }
 func (g *segment) match(s *Subject, ev *Evaluation) bool {
 	if ev.Trace != nil {
 		return ev.Trace.matchSegment(g, s, ev)
+	}
+	if answer, known := g.rules.needs.met(s); known {
+		return answer
 	}
 	ev.segmentKey = g.context.Key
 	rules := g.rules.rules
