@@ -307,6 +307,9 @@ func (c *condition) percentageSplit(v *Value, ev *Evaluation) bool {
 	if c.casts&castFloat == 0 {
 		return false
 	}
+	if ev.Trace == nil && (c.float < 0 || c.float >= 100) {
+		return c.float >= 100 // whatever the bucket
+	}
 	ev.buf = append(ev.buf[:0], ev.segmentKey...)
 	ev.buf = append(ev.buf, ',')
 	ev.buf = v.AppendText(ev.buf)

@@ -268,7 +268,11 @@ func (f *feature) decide(s *Subject, ev *Evaluation, winner int32) Outcome {
 			choice = f.splits[winner]
 		}
 	}
-	if choice != nil && s.hasIdentity {
+	switch {
+	case choice == nil || !s.hasIdentity:
+	case choice.settled:
+		outcome.Variant = choice.always
+	default:
 		outcome.Variant = choice.choose(ev.percentage(choice.key, s.key))
 	}
 	return outcome

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -366,6 +367,52 @@ func TestVariants(t *testing.T) {
 	unkeyed := Evaluate(&Context{Features: []*FeatureContext{{Name: "f", Variants: []Variant{{Weight: Int(100)}}}}, Identity: &IdentityContext{}})
 	require.Equal(t, "SPLIT; weight=100", unkeyed.Flags[0].Reason)
 	require.Nil(t, unkeyed.Flags[0].Variant)
+}
+
+// TestSettledSplits: what is said to need no hash is what every hash gives.
+func TestSettledSplits(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	settled, always := 0, map[int32]int{}
+	for range 3000 {
+		f := &FeatureContext{}
+		for range 1 + r.IntN(4) {
+			f.Variants = append(f.Variants, Variant{Weight: Float([]float64{0, 0, 0, 100, 50, 0.01, 200, -20}[r.IntN(8)]), Priority: Int(int64(r.IntN(3)))})
+		}
+		s := newSplit(f)
+		same := true
+		for bucket := range 9998 {
+			same = same && s.choose(float64(bucket)/9998*100) == s.choose(0)
+		}
+		require.Equal(t, same, s.settled, "%v", s.ranges)
+		if s.settled {
+			require.Equal(t, s.choose(0), s.always)
+			settled++
+			always[s.always]++
+		}
+	}
+	require.Greater(t, settled, 500)
+	require.Less(t, settled, 2500)
+	require.Len(t, always, 5) // each variant, and none
+}
+
+// TestSettledPercentages: shares of all and of none are the same with a trace, which shows the bucket.
+func TestSettledPercentages(t *testing.T) {
+	for value, want := range map[string]bool{"100": true, "250.5": true, "99.999": true, "-1": false, "nan": false, "inf": true, "-inf": false} {
+		segment := &SegmentContext{Key: "1", Rules: rulesOf(All, Condition{Operator: PercentageSplit, Value: value})}
+		env := Compile(&Spec{Segments: []*SegmentContext{segment}}, nil)
+		var s Subject
+		s.Reset(env)
+		s.SetIdentity("u", "")
+		traced := Evaluation{Trace: &Trace{}}
+		for _, ev := range []*Evaluation{{}, &traced} {
+			env.Evaluate(&s, ev)
+			require.Equal(t, want, ev.Matches(0), value)
+		}
+		require.Equal(t, Percentage("1", s.IdentityKey()), *traced.Trace.Segments[0].Rules[0].Conditions[0].Percentage, value)
+		s.Reset(env)
+		env.Evaluate(&s, &traced)
+		require.False(t, traced.Matches(0), "nobody to be a share of")
+	}
 }
 
 // TestBlankSplitHashesTheKeyAsItIs: not coerced, and constructed when not given.

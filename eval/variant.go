@@ -13,8 +13,10 @@ const ControlKey = "control"
 
 // split is the compiled multivariate choice of one feature context.
 type split struct {
-	key    string // hashed with the identity key
-	ranges []splitRange
+	key     string // hashed with the identity key
+	ranges  []splitRange
+	always  int32 // what is chosen, if settled
+	settled bool  // whatever the hash
 }
 
 // splitRange is the share [start, limit) of a variant, in percent.
@@ -30,6 +32,7 @@ func newSplit(f *FeatureContext) *split {
 	}
 	s := &split{key: f.Key, ranges: make([]splitRange, len(f.Variants))}
 	fillRanges(s.ranges, f)
+	s.settle()
 	return s
 }
 
@@ -57,6 +60,20 @@ func (s *split) choose(percentage float64) int32 {
 		}
 	}
 	return Control
+}
+
+// settle finds out whether all percentages choose the same: no variant has a share, or
+// one has all of it. What is chosen changes only where a share starts or ends.
+func (s *split) settle() {
+	s.always = s.choose(0)
+	for i := range s.ranges {
+		for _, edge := range [...]float64{s.ranges[i].start, s.ranges[i].limit} {
+			if 0 < edge && edge < 100 && s.choose(edge) != s.always {
+				return
+			}
+		}
+	}
+	s.settled = true
 }
 
 // SelectVariant chooses the variant of one feature context for an identity's
