@@ -1,8 +1,17 @@
-import { pages, prefixes, type Page } from './routes'
 import { environmentKey, organisationID, projectID } from './state/place'
 
-/** linkTo is the address of a page for where we are, or null when we are nowhere that has one. */
-export function linkTo(page: Page): string | null {
+/** What a page is about; its address begins accordingly (see prefixes). */
+export type Scope = 'environment' | 'project' | 'organisation' | 'installation'
+
+export const prefixes: Record<Scope, string> = {
+  environment: '/projects/:project/environments/:environment',
+  project: '/projects/:project',
+  organisation: '/organisations/:organisation',
+  installation: '',
+}
+
+/** linkTo is the address of a page, and of one thing on it, for where we are; null when we are nowhere that has one. */
+export function linkTo(page: { scope: Scope; path: string }, ...rest: (string | number)[]): string | null {
   const values: Record<string, string | number | undefined> = {
     project: projectID.value,
     environment: environmentKey.value,
@@ -13,16 +22,12 @@ export function linkTo(page: Page): string | null {
     whole &&= values[name] !== undefined
     return encodeURIComponent(String(values[name]))
   })
-  return whole ? start + page.path.replace(/\/:\w+\?/g, '') || '/' : null
+  return whole ? [start + page.path.replace(/\/:\w+\?/g, '') || '/', ...rest.map(encodeURIComponent)].join('/') : null
 }
+
+/** linkIn is an address in the environment, project or organisation where we are: linkIn('project', 'segments', 12). */
+export const linkIn = (scope: Scope, ...rest: (string | number)[]) => linkTo({ scope, path: '' }, ...rest)
 
 /** environmentLink is an address in an environment: environmentLink(1, 'key', 'features', 12). */
 export const environmentLink = (project: number, environment: string, ...rest: (string | number)[]) =>
   ['/projects', project, 'environments', encodeURIComponent(environment), ...rest].join('/')
-
-/** pageLink is the address of one thing on the page with that title, or null while there is no such page. */
-export function pageLink(title: string, ...rest: (string | number)[]): string | null {
-  const page = pages.find(p => p.title === title)
-  const start = page ? linkTo(page) : null
-  return start === null ? null : [start, ...rest.map(encodeURIComponent)].join('/')
-}

@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact'
+import type { Scope } from './links'
 import type { IconName } from './parts/Icon'
 import { AccountPage } from './pages/account/AccountPage'
 import { Audit } from './pages/audit/Audit'
@@ -19,9 +20,6 @@ import { ProjectHome } from './pages/ProjectHome'
 import { Segments } from './pages/segments/Segments'
 import { Start } from './pages/Start'
 
-/** What a page is about; its address begins accordingly (see prefixes). */
-export type Scope = 'environment' | 'project' | 'organisation' | 'installation'
-
 export interface Page {
   scope: Scope
   /** The address below that of the scope, with :parameters. */
@@ -30,13 +28,6 @@ export interface Page {
   component: ComponentType<any>
   /** How the navigation shows it; without: it does not. Some are for superusers or the organisation's administrators alone. */
   nav?: { icon: IconName; superuser?: boolean; admin?: boolean }
-}
-
-export const prefixes: Record<Scope, string> = {
-  environment: '/projects/:project/environments/:environment',
-  project: '/projects/:project',
-  organisation: '/organisations/:organisation',
-  installation: '',
 }
 
 /** Every page of the console, in the order of the navigation. */

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useList } from '../api/query'
 import { get } from '../api/request'
 import type { Feature, Page, Segment } from '../api/types'
-import { linkTo, pageLink } from '../links'
+import { linkIn, linkTo } from '../links'
 import { featureModels, featuresPath } from '../pages/features/flag'
 import type { IconName } from '../parts/Icon'
 import { pages } from '../routes'
@@ -33,9 +33,9 @@ export function useHits(text: string): Hit[] {
       .flatMap(h => (h.href === null ? [] : [{ ...h, href: h.href }]))
 
   return [
-    ...best(features, f => ({ icon: 'flag', kind: 'Feature', href: pageLink('Features', f.id) })),
-    ...best(segments, s => ({ icon: 'segment', kind: 'Segment', href: pageLink('Segments', s.id) })),
-    ...best(identities, i => ({ icon: 'identity', kind: 'Identity', href: pageLink('Identities', i.id) })),
+    ...best(features, f => ({ icon: 'flag', kind: 'Feature', href: linkIn('environment', 'features', f.id) })),
+    ...best(segments, s => ({ icon: 'segment', kind: 'Segment', href: linkIn('project', 'segments', s.id) })),
+    ...best(identities, i => ({ icon: 'identity', kind: 'Identity', href: linkIn('environment', 'identities', i.id) })),
     ...best(
       pages.filter(p => p.nav && (!p.nav.superuser || me.value?.is_superuser)).map(p => ({ name: p.title, page: p })),
       p => ({ icon: p.page.nav!.icon, kind: 'Page', href: linkTo(p.page) }),
@@ -71,7 +71,7 @@ function useIdentities(text: string): { name: string; id: number }[] {
   const query = text.trim()
   useEffect(() => {
     setFound([])
-    if (key === undefined || query.length < 2 || pageLink('Identities') === null) return
+    if (key === undefined || query.length < 2 || linkIn('environment', 'identities') === null) return
     const asking = new AbortController()
     const timer = setTimeout(() => {
       const path = `/api/v1/environments/${encodeURIComponent(key)}/identities/?q=${encodeURIComponent(query)}&page_size=${perKind}`

@@ -12,10 +12,9 @@ import { Switch } from '../../parts/Switch'
 import { Table } from '../../parts/Table'
 import { failed } from '../../state/receipts'
 import { NewSchedule } from './NewSchedule'
-import type { Schedule } from './types'
+import { schedulesPath, type Schedule } from './types'
 
 const models = ['BackupSchedule']
-export const schedulesPath = '/api/flagraft/v1/backups/schedules/'
 
 /** Backups takes one now, and shows those that the cluster takes by itself. */
 export function Backups() {

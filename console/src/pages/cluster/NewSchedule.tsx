@@ -2,7 +2,7 @@ import { write } from '../../api/write'
 import { Field } from '../../parts/Field'
 import { FormDialog } from '../../parts/FormDialog'
 import { useDraft } from '../../parts/useForm'
-import { schedulesPath } from './Backups'
+import { schedulesPath } from './types'
 
 /** NewSchedule has the cluster take backups by itself. */
 export function NewSchedule({ close }: { close: () => void }) {

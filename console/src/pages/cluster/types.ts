@@ -48,6 +48,8 @@ export interface Load {
   durations: { seconds: number; count: number }[]
 }
 
+export const schedulesPath = '/api/flagraft/v1/backups/schedules/'
+
 export interface Schedule {
   id: number
   name: string

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso'
 import { useState } from 'preact/hooks'
 import { write } from '../../api/write'
-import { pageLink } from '../../links'
+import { linkIn } from '../../links'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
 import { FormDialog } from '../../parts/FormDialog'
@@ -36,7 +36,7 @@ export function SegmentActions({ project, segment }: Props) {
           close={close}
           run={async () => {
             await write('DELETE', `${segmentsPath(project)}${segment.id}/`, undefined, { label: `Segment ${segment.name} deleted`, models: [...segmentModels, ...stateModels] })
-            route(pageLink('Segments')!, true)
+            route(linkIn('project', 'segments')!, true)
           }}
         >
           The overrides for it go too, in every environment: its users get what everybody gets. This cannot be undone.
@@ -52,7 +52,7 @@ function Clone({ project, segment, close }: Props & { close: () => void }) {
   const form = useForm(async () => {
     const made = await write<RuledSegment>('POST', `${segmentsPath(project)}${segment.id}/clone/`, { name }, { label: `Segment ${name} made`, models: segmentModels, quiet: true })
     close()
-    route(pageLink('Segments', made.id)!)
+    route(linkIn('project', 'segments', made.id)!)
   })
   return (
     <FormDialog title={`Clone ${segment.name}`} close={close} form={form} button="Clone" message={form.message || form.fields.project}>

@@ -3,7 +3,7 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList, useQuery } from '../../api/query'
 import type { Feature } from '../../api/types'
 import { write } from '../../api/write'
-import { pageLink } from '../../links'
+import { linkIn } from '../../links'
 import { Field } from '../../parts/Field'
 import { FormError } from '../../parts/Form'
 import { useForm } from '../../parts/useForm'
@@ -42,7 +42,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
     const body = { ...draft, rules: sent(draft.rules), project }
     if (!segment) {
       const made = await write<RuledSegment>('POST', segmentsPath(project), body, { label: `Segment ${draft.name} made`, models: segmentModels, quiet: true })
-      route(pageLink('Segments', made.id)!, true)
+      route(linkIn('project', 'segments', made.id)!, true)
       return
     }
     const save = (d: Draft, label: string, undo?: () => unknown): Promise<unknown> =>
@@ -55,7 +55,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   return (
     <div class="page">
       <nav class="crumbs" aria-label="Above">
-        <a href={pageLink('Segments') ?? '#'}>Segments</a>
+        <a href={linkIn('project', 'segments') ?? '#'}>Segments</a>
       </nav>
       <div class="page-head segment-head">
         <h1>{segment?.name ?? 'New segment'}</h1>
@@ -91,7 +91,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
                 Discard
               </button>
             ) : (
-              <a class="button" href={pageLink('Segments') ?? '#'}>
+              <a class="button" href={linkIn('project', 'segments') ?? '#'}>
                 Cancel
               </a>
             )}

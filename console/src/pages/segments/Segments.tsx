@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import '../../styles/segments.css'
 import { useList } from '../../api/query'
 import type { Feature } from '../../api/types'
-import { pageLink } from '../../links'
+import { linkIn } from '../../links'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
 import { Menu } from '../../parts/Menu'
@@ -38,7 +38,7 @@ function List({ project }: { project: number }) {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   const shown = segments.data?.filter(s => (kind === '' || (kind === 'feature') === (s.feature !== null)) && words.every(w => `${s.name} ${s.description ?? ''}`.toLowerCase().includes(w)))
   const add = (
-    <a class="button primary" href={pageLink('Segments', 'new') ?? '#'}>
+    <a class="button primary" href={linkIn('project', 'segments', 'new') ?? '#'}>
       <Icon name="plus" size={16} /> New segment
     </a>
   )
@@ -81,7 +81,7 @@ function List({ project }: { project: number }) {
       <ul class="list-rows">
         {shown?.map(s => (
           <li key={s.id}>
-            <a class="list-row" href={pageLink('Segments', s.id) ?? '#'}>
+            <a class="list-row" href={linkIn('project', 'segments', s.id) ?? '#'}>
               <span class="list-row-head">
                 <strong>{s.name}</strong>
                 {s.feature !== null && (
