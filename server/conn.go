@@ -14,10 +14,6 @@ import (
 // A connection has them, and sets a deadline when it really waits, and only if the one that
 // the socket has is not as good.
 
-// longCall is the most that is read or written by one call; package net is asked for a
-// longer write. The kernel copies more for longer than others should wait for the thread.
-const longCall = 64 << 10
-
 // limits is how long a connection may take.
 type limits struct {
 	head   time.Duration // to send a head, with a body that is not large

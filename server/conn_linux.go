@@ -9,9 +9,8 @@ import (
 	"unsafe"
 )
 
-// socket reads and writes without telling the scheduler of goroutines that the thread
-// may be away for long: it never waits, and a hundred nanoseconds for each call are
-// saved. What the socket does not have, or does not take, is waited for as ever.
+// socket reads and writes what can be read and written at once. What the socket does not
+// have, or does not take, is waited for as ever.
 type socket struct {
 	in, out transfer
 	gather  gather
@@ -34,28 +33,18 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 // Write is that of a net.Conn.
-func (c *conn) Write(b []byte) (int, error) {
-	if len(b) <= longCall {
-		return c.socket.out.do(b)
-	}
-	if err := c.out.wait(); err != nil {
-		return 0, err
-	}
-	return c.Conn.Write(b)
-}
+func (c *conn) Write(b []byte) (int, error) { return c.socket.out.do(b) }
 
 // writeAll writes up to three slices, at once if the socket takes them.
 func (c *conn) writeAll(a, b, d []byte) error {
 	g := &c.socket.gather
 	g.n = 0
-	if len(a)+len(b)+len(d) <= longCall {
-		for i, part := range [...][]byte{a, b, d} {
-			g.parts[i] = syscall.Iovec{Base: unsafe.SliceData(part)}
-			g.parts[i].SetLen(len(part))
-		}
-		_ = c.socket.out.wait(g.try) // what fails does so again below
-		clear(g.parts[:])
+	for i, part := range [...][]byte{a, b, d} {
+		g.parts[i] = syscall.Iovec{Base: unsafe.SliceData(part)}
+		g.parts[i].SetLen(len(part))
 	}
+	_ = c.socket.out.wait(g.try) // what fails does so again below
+	clear(g.parts[:])
 	for _, part := range [...][]byte{a, b, d} {
 		if g.n >= len(part) {
 			g.n -= len(part)
@@ -77,7 +66,7 @@ type gather struct {
 }
 
 func (g *gather) attempt(fd uintptr) bool {
-	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&g.parts)), uintptr(len(g.parts)))
+	n, _, errno := syscall.Syscall(syscall.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&g.parts)), uintptr(len(g.parts)))
 	if errno == 0 {
 		g.n = int(n)
 	}
@@ -126,12 +115,12 @@ func (t *transfer) pause(ready func() error, last bool) bool {
 func (c *conn) receive(fd uintptr) bool {
 	t := &c.socket.in
 	for len(t.rest) > 0 {
-		n, errno := call(syscall.SYS_READ, fd, t.rest)
+		n, err := call(syscall.Read, fd, t.rest)
 		switch {
-		case errno == syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			return t.pause(t.deadline.wait, true)
-		case errno != 0:
-			t.err = c.fault("read", errno)
+		case err != nil:
+			t.err = c.fault("read", err)
 			return true
 		case n == 0:
 			t.err = io.EOF
@@ -144,7 +133,7 @@ func (c *conn) receive(fd uintptr) bool {
 			}
 			return true
 		}
-		if n < min(len(t.rest), longCall) {
+		if n < len(t.rest) {
 			// That was all, and what comes now is told: to ask for it would be in vain. But not
 			// the end of a stream that came with what was read, so it is asked soon.
 			return t.pause(t.deadline.waitSoon, false)
@@ -157,14 +146,14 @@ func (c *conn) receive(fd uintptr) bool {
 func (c *conn) send(fd uintptr) bool {
 	t := &c.socket.out
 	for len(t.rest) > 0 {
-		n, errno := call(syscall.SYS_WRITE, fd, t.rest)
-		switch errno {
-		case 0:
+		n, err := call(syscall.Write, fd, t.rest)
+		switch {
+		case err == nil:
 			t.n, t.rest = t.n+n, t.rest[n:]
-		case syscall.EAGAIN:
+		case errors.Is(err, syscall.EAGAIN):
 			return t.pause(t.deadline.wait, true)
 		default:
-			t.err = c.fault("write", errno)
+			t.err = c.fault("write", err)
 			return true
 		}
 	}
@@ -172,16 +161,16 @@ func (c *conn) send(fd uintptr) bool {
 }
 
 // call reads or writes what it can at once.
-func call(trap, fd uintptr, b []byte) (int, syscall.Errno) {
+func call(f func(fd int, b []byte) (int, error), fd uintptr, b []byte) (int, error) {
 	for {
-		n, _, errno := syscall.RawSyscall(trap, fd, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(min(len(b), longCall)))
-		if errno != syscall.EINTR {
-			return int(n), errno
+		n, err := f(int(fd), b)
+		if !errors.Is(err, syscall.EINTR) {
+			return n, err
 		}
 	}
 }
 
 // fault makes an error as package net does.
-func (c *conn) fault(op string, number syscall.Errno) error {
-	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, number)}
+func (c *conn) fault(op string, err error) error {
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: os.NewSyscallError(op, err)}
 }

@@ -76,7 +76,7 @@ func TestLimitsComeLateAndNeverEarly(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.GreaterOrEqual(t, time.Since(start), short)
 
-	for _, n := range []int{longCall, 64 << 20} { // more than the sockets hold, in the end
+	for _, n := range []int{much, 64 << 20} { // more than the sockets hold, in the end
 		c.busy()
 		start = time.Now()
 		for err = nil; err == nil; {
@@ -86,6 +86,9 @@ func TestLimitsComeLateAndNeverEarly(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(start), short)
 	}
 }
+
+// much is more than a socket takes at once, often.
+const much = 64 << 10
 
 // A head has one limit, however its bytes come.
 func TestLimitIsOfAllReadsOfARequest(t *testing.T) {
@@ -108,11 +111,11 @@ func TestLimitIsOfAllReadsOfARequest(t *testing.T) {
 
 // An answer has one limit, in however many pieces it is written: TLS writes many.
 func TestLimitIsOfAllWritesOfAnAnswer(t *testing.T) {
-	for _, n := range []int{longCall / 4, 2 * longCall} {
+	for _, n := range []int{much / 4, 2 * much} {
 		c, client := ends(t, all(10*short))
 		require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(64<<10)) // a piece waits for a moment, never for long
 		go func() {
-			buf := make([]byte, longCall)
+			buf := make([]byte, much)
 			for {
 				if _, err := client.Read(buf); err != nil {
 					return
@@ -232,10 +235,10 @@ func TestConnectionMovesEveryByte(t *testing.T) {
 	c, client := ends(t, all(time.Hour))
 	require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(4<<10))
 	require.NoError(t, client.SetReadBuffer(4<<10))
-	data := make([]byte, 3*longCall)
+	data := make([]byte, 3*much)
 	rand.NewChaCha8([32]byte{}).Read(data)
 	var want []byte
-	sizes := []int{0, 1, 5000, longCall - 1, longCall, longCall + 1, len(data)}
+	sizes := []int{0, 1, 5000, much - 1, much, much + 1, len(data)}
 	for _, n := range sizes {
 		want = append(want, data[:n]...)
 	}
@@ -276,9 +279,9 @@ func TestConnectionWritesSlices(t *testing.T) {
 	c, client := ends(t, all(time.Hour))
 	require.NoError(t, c.Conn.(*net.TCPConn).SetWriteBuffer(24<<10)) // takes a part of many
 	require.NoError(t, client.SetReadBuffer(32<<10))
-	data := make([]byte, 2*longCall)
+	data := make([]byte, 2*much)
 	rand.NewChaCha8([32]byte{1}).Read(data)
-	sizes := []int{0, 1, 20_000, longCall + 1}
+	sizes := []int{0, 1, 20_000, much + 1}
 	var want []byte
 	var writes [][3][]byte
 	for _, a := range sizes {
