@@ -13,29 +13,21 @@ type Change[R any] struct {
 func (t Table[R]) Changes(tx *Tx) []Change[R] {
 	var changes []Change[R]
 	var seen map[uint64]bool
-	before := tx.Before()
-	note := func(id uint64) {
-		if seen[id] {
-			return
+	for i := range tx.undo {
+		u := &tx.undo[i]
+		if u.def != t.def || seen[u.id] {
+			continue
 		}
 		if seen == nil {
 			seen = map[uint64]bool{}
 		}
-		seen[id] = true
-		if c := (Change[R]{id, t.Ref(before, id), t.Ref(tx, id)}); c.Before != nil || c.After != nil {
-			changes = append(changes, c)
+		seen[u.id] = true
+		c := Change[R]{ID: u.id, After: t.Ref(tx, u.id)}
+		if u.row != nil {
+			c.Before = &u.row.(*stored[R]).row
 		}
-	}
-	for i := range tx.ops {
-		switch o := &tx.ops[i]; {
-		case o.Table != t.def.number:
-		case o.Index == "":
-			note(o.ID)
-		default:
-			at, _ := t.def.index(o.Index) // of an op that this transaction made
-			for row := range refs[R](before.read().with(t.def, at, o.Key)) {
-				note(*t.id(row))
-			}
+		if c.Before != nil || c.After != nil {
+			changes = append(changes, c)
 		}
 	}
 	return changes
@@ -43,10 +35,20 @@ func (t Table[R]) Changes(tx *Tx) []Change[R] {
 
 // Before is the state that the transaction began with.
 func (tx *Tx) Before() Reader {
-	return &beforeTx{tx}
+	if tx.before == nil {
+		b := &beforeTx{tx, tx.rows.fork()}
+		for i := len(tx.undo) - 1; i >= 0; i-- {
+			tx.undo[i].restore(b.rows)
+		}
+		tx.before = b
+	}
+	return tx.before
 }
 
 // beforeTx reads what was there before a transaction.
-type beforeTx struct{ *Tx }
+type beforeTx struct {
+	*Tx
+	rows *rows
+}
 
-func (b *beforeTx) read() *rows { return b.before }
+func (b *beforeTx) read() *rows { return b.rows }

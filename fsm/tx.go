@@ -14,8 +14,9 @@ import (
 // changes. Nothing is visible to anybody else until the log has it. A Tx is
 // valid only inside the function it was given to and on its goroutine.
 type Tx struct {
-	rows       *rows // with what it writes
-	before     *rows // as it found them
+	rows       *rows     // of the turn, with what it writes; nil once it is over
+	undo       []undone  // what brings them back to how it found them, latest last
+	before     *beforeTx // nil: nobody asked yet
 	state      *State
 	now        Time
 	author     Author
@@ -35,7 +36,35 @@ type rowKey struct {
 	id    uint64
 }
 
-func (tx *Tx) read() *rows { return tx.rows }
+// undone is a row as it was before one change of it; nil: it was not there.
+type undone struct {
+	def *tableDef
+	id  uint64
+	row any
+}
+
+// restore makes the row what it was.
+func (u *undone) restore(r *rows) {
+	if u.row == nil {
+		r.remove(u.def, u.id)
+	} else {
+		r.put(u.def, u.row)
+	}
+}
+
+func (tx *Tx) read() *rows {
+	if tx.rows == nil {
+		panic("fsm: a transaction is read that is over")
+	}
+	return tx.rows
+}
+
+// rollback takes everything back that the transaction did to the rows of its turn.
+func (tx *Tx) rollback() {
+	for i := len(tx.undo) - 1; i >= 0; i-- {
+		tx.undo[i].restore(tx.rows)
+	}
+}
 
 // Now returns the time of the transaction; every timestamp it writes is this one.
 func (tx *Tx) Now() Time { return tx.now }
@@ -147,14 +176,18 @@ func (tx *Tx) NewUUID() uuid.UUID { return uuid.New() }
 func (tx *Tx) put(def *tableDef, id uint64, row any) {
 	tx.level = max(tx.level, def.level)
 	raw := must(encMode.Marshal(row))
-	tx.rows.put(def, must(def.decode(raw))) // a copy of its own: the caller keeps nothing of the state
+	object := must(def.decode(raw)) // a copy of its own: the caller keeps nothing of the state
+	tx.undo = append(tx.undo, undone{def, id, tx.rows.get(def, id)})
+	tx.rows.put(def, object)
 	tx.log(op{Table: def.number, ID: id, Row: raw})
 }
 
 func (tx *Tx) remove(def *tableDef, id uint64) {
-	if tx.rows.get(def, id) == nil {
+	before := tx.rows.get(def, id)
+	if before == nil {
 		return
 	}
+	tx.undo = append(tx.undo, undone{def, id, before})
 	tx.rows.remove(def, id)
 	tx.log(op{Table: def.number, ID: id})
 }
@@ -165,7 +198,9 @@ func (tx *Tx) removeRange(def *tableDef, index int, k Key) {
 		return
 	}
 	for _, o := range found {
-		tx.rows.remove(def, def.rowID(o))
+		id := def.rowID(o)
+		tx.undo = append(tx.undo, undone{def, id, o})
+		tx.rows.remove(def, id)
 	}
 	tx.ops = append(tx.ops, op{Table: def.number, Index: def.indexes[index].name, Key: k})
 	clear(tx.last)

@@ -45,7 +45,7 @@ type Proposer interface {
 
 // Writer is the actor that turns admin writes into changesets, on the leader.
 // One turn takes everything that waits in its mailbox, runs the transactions in
-// order on a fork of the state, proposes their rows as one entry, waits until it
+// order on one fork of the state, proposes their rows as one entry, waits until it
 // is applied, and answers everybody: no two transactions race, and the rate is
 // batch × commits. It is the one actor that waits inside its loop.
 //
@@ -222,7 +222,7 @@ func (w *Writer) ready() error {
 // when none of them changed anything.
 func (w *Writer) run(batch []*request) (n int, entry []byte) {
 	state := w.fsm.State()
-	fork := state.rows
+	rows := state.rows.fork()
 	now := max(TimeOf(w.clock()), state.Time+1)
 	start, size := time.Now(), 0
 	c := changeset{Seq: state.Seq + 1}
@@ -232,14 +232,13 @@ func (w *Writer) run(batch []*request) (n int, entry []byte) {
 		if n > 0 && (size > maxTurnBytes || time.Since(start) > maxTurnTime) {
 			break
 		}
-		bytes := w.runOne(r, fork, state, turn, now, guard)
+		bytes := w.runOne(r, rows, state, turn, now, guard)
 		if n > 0 && r.writes && (size+bytes > maxTurnBytes || named.some(r.tx)) {
 			break // a turn of its own; it runs again there
 		}
 		n++
 		if r.writes {
 			named.add(r.tx)
-			fork = r.tx.rows // what the next transaction sees
 			maps.Copy(turn, r.tx.given)
 			c.Writes = append(c.Writes, r.write)
 			size += bytes
@@ -286,8 +285,9 @@ func (named identitiesNamed) add(tx *Tx) {
 	}
 }
 
-// runOne runs one transaction and leaves its result in r; it returns its size.
-func (w *Writer) runOne(r *request, before *rows, state *State, turn counters, now Time, guard *identity.Guard) int {
+// runOne runs one transaction on the rows of the turn and leaves its result in r; it returns its size. A failed one
+// leaves the rows as they were.
+func (w *Writer) runOne(r *request, rows *rows, state *State, turn counters, now Time, guard *identity.Guard) int {
 	r.tx, r.write, r.writes, r.err = nil, write{}, false, nil
 	r.timing.Wait.Ended = time.Now()
 	if r.run == nil {
@@ -296,7 +296,7 @@ func (w *Writer) runOne(r *request, before *rows, state *State, turn counters, n
 	if r.err = r.ctx.Err(); r.err != nil {
 		return 0
 	}
-	tx := &Tx{rows: before.fork(), before: before, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
+	tx := &Tx{rows: rows, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
 	tx.writeID = tx.lastGiven(uint64(ChangeLog.def.number)) + 1
 	r.tx = tx
 	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
@@ -310,7 +310,10 @@ func (w *Writer) runOne(r *request, before *rows, state *State, turn counters, n
 	}
 	if r.err == nil {
 		r.write, r.writes = tx.finish()
+	} else {
+		tx.rollback()
 	}
+	tx.rows = nil
 	return tx.bytes + len(r.write.Identities)
 }
 

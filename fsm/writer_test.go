@@ -89,6 +89,43 @@ func TestWriterAbortsAFailedTransactionAlone(t *testing.T) {
 	require.Equal(t, []string{"whole"}, labels(p.fsm))
 }
 
+// In one turn, nobody sees what a transaction did that failed, panicked or was too late.
+func TestFailedTransactionsLeaveNothingInTheirTurn(t *testing.T) {
+	w, p := newTestWriter(t)
+	late, cancel := context.WithCancel(context.Background())
+	cancel()
+	half := func(end func() error) func(*Tx) error {
+		return func(tx *Tx) error {
+			TagsByProject.DeleteAll(tx, uint64(1))
+			Tags.Put(tx, Tag{Label: "half", Project: 1})
+			return end()
+		}
+	}
+	_, err := w.Write(t.Context(), Author{}, putTag("kept"))
+	require.NoError(t, err)
+	answers := make(chan outcome, 6)
+	var batch []*request
+	seen := -1
+	for _, r := range []struct {
+		ctx context.Context
+		run func(*Tx) error
+	}{
+		{t.Context(), putTag("first")},
+		{t.Context(), half(func() error { return errors.New("no") })},
+		{t.Context(), half(func() error { panic("boom") })},
+		{late, half(func() error { return nil })},
+		{t.Context(), func(tx *Tx) error { seen = TagsByProject.Count(tx, uint64(1)); return nil }},
+		{t.Context(), putTag("last")},
+	} {
+		batch = append(batch, &request{ctx: r.ctx, run: r.run, answer: answers})
+	}
+	entries := p.entries
+	w.turn(batch)
+	require.Equal(t, entries+1, p.entries)
+	require.Equal(t, []string{"kept", "first", "last"}, labels(p.fsm))
+	require.Equal(t, 2, seen)
+}
+
 func TestWriterGroupsWhatWaits(t *testing.T) {
 	w, p := newTestWriter(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
