@@ -15,7 +15,7 @@ const (
 	positionBits = 64 - maxDepth - slotBits
 
 	minBucket = 8
-	maxBucket = 6144 // words; a bigger bucket is split in two
+	maxBucket = 12288 // words; a bigger bucket is split in two
 )
 
 // bucket is an open-addressing table of index words, 38 bits of hash and 26 bits of slot. Words are read and written

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// leaf is the header of up to 320 entries of an ordered index. Behind it, in the same piece of memory, follow the slots,
+// leaf is the header of up to 640 entries of an ordered index. Behind it, in the same piece of memory, follow the slots,
 // the hints and the prefix: one object without pointers a leaf instead of three
 // keeps a full collection short with ten million entries.
 //

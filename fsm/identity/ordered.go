@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	maxLeaf   = 320 // slots
+	maxLeaf   = 640 // slots
 	maxBranch = 256 // leaves
-	bulkLeaf  = 240 // slots of a leaf built by load
+	bulkLeaf  = 480 // slots of a leaf built by load
 )
 
 // ordered is a B-tree of three levels over slots, sorted by a key of their records, then by slot. Leaves are replaced,
