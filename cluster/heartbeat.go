@@ -57,8 +57,6 @@ type following struct {
 	commit  atomic.Uint64
 	notes   atomic.Pointer[[]memberNote]
 
-	readOnly atomic.Bool // as the leader last said
-
 	// The heartbeat loop owns these.
 	edition uint64
 	target  uint64 // the first commit index learnt
@@ -157,7 +155,9 @@ func (n *Node) hear(reply reportReply, began time.Time) {
 	f := &n.follow
 	n.adoptClusterID(reply.ClusterID)
 	f.notes.Store(&reply.Members)
-	f.readOnly.Store(reply.ReadOnly)
+	if !n.IsLeader() {
+		n.space.denied.Store(reply.ReadOnly)
+	}
 	if reply.Edition != f.edition {
 		f.edition = reply.Edition
 		if n.cfg.Heartbeat.Deliver != nil {

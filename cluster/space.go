@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // Space is how much room a node's disk has. Sizes are in bytes.
@@ -40,12 +38,14 @@ func defaultMinFree(total uint64) uint64 {
 
 // spaceWatch looks at the disk. Its loop owns it; what it found is published.
 type spaceWatch struct {
-	dir    string
-	min    uint64 // configured; 0: defaultMinFree
-	stat   func(string) (free, total uint64, err error)
-	full   func() time.Time      // when a write last found no space
-	now    atomic.Pointer[Space] // nil: not looked yet
-	denied atomic.Bool           // of the leader: too little space in the cluster, no writes
+	dir  string
+	min  uint64 // configured; 0: defaultMinFree
+	stat func(string) (free, total uint64, err error)
+	full func() time.Time      // when a write last found no space
+	now  atomic.Pointer[Space] // nil: not looked yet
+	// denied: too little space in the cluster, no writes. The leader decides, the
+	// others hear of it; who is elected starts with what it heard.
+	denied atomic.Bool
 }
 
 // look updates what is known and tells whether Low changed.
@@ -80,12 +80,7 @@ func (n *Node) Space() Space { return n.space.space() }
 
 // ReadOnly tells whether the cluster takes no writes for want of disk space: what
 // the leader decided, as this node last heard. It ends by itself.
-func (n *Node) ReadOnly() bool {
-	if n.raft.State() == raft.Leader {
-		return n.space.denied.Load()
-	}
-	return n.follow.readOnly.Load()
-}
+func (n *Node) ReadOnly() bool { return n.space.denied.Load() }
 
 // runSpace looks at the disk, hands leadership to a node with space, and decides,
 // as the leader, whether the cluster takes writes.
@@ -115,17 +110,19 @@ func (n *Node) lookAtSpace(ctx context.Context) {
 		n.nudge.Raise()
 	}
 	if !n.IsLeader() {
-		n.space.denied.Store(false)
 		return
 	}
 	voters := n.voters()
-	spare, low := n.desk.withSpace(n.id, voters, s.Low)
+	spare, low, spacious := n.desk.withSpace(n.id, voters, s.Low)
 	denied := 2*low > len(voters) || (s.Low && spare == "")
+	if n.space.denied.Load() {
+		denied = denied || 2*spacious <= len(voters) // a new leader hears of the others' disks before it allows what the last one refused
+	}
 	if n.space.denied.Swap(denied) != denied {
 		n.log.Warn("writes", "refused", denied, "voters", len(voters), "without_space", low)
 		n.nudge.Raise()
 	}
-	if s.Low && spare != "" {
+	if s.Low && !denied { // without writes, one leader is as good as another
 		n.leadElsewhere(ctx, spare)
 	}
 }
@@ -158,12 +155,15 @@ func (n *Node) slowElections(low bool) {
 }
 
 // withSpace returns the voter that reported lately, has disk space and is
-// furthest ("" if there is none), and how many voters, this node counted, have none.
-func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (spare string, low int) {
+// furthest ("" if there is none), and how many voters, this node counted, have
+// none and how many are known to have some.
+func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (spare string, low, spacious int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if selfLow {
 		low++
+	} else {
+		spacious++
 	}
 	best := uint64(0)
 	for _, id := range voters {
@@ -172,9 +172,12 @@ func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (s
 		case id == self || !ok:
 		case r.LowDisk:
 			low++
-		case time.Since(r.at) <= freshBeats*d.period && (spare == "" || r.Applied > best):
-			spare, best = id, r.Applied
+		case time.Since(r.at) <= freshBeats*d.period:
+			spacious++
+			if spare == "" || r.Applied > best {
+				spare, best = id, r.Applied
+			}
 		}
 	}
-	return spare, low
+	return spare, low, spacious
 }

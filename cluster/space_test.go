@@ -86,12 +86,21 @@ func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testi
 	eventually(t, func() bool {
 		return members[0].node.ReadOnly() && members[1].node.ReadOnly() && members[2].node.ReadOnly()
 	})
-	var err error
-	eventually(t, func() bool { // leadership may move meanwhile, and a new leader has to hear of the disks first
-		_, err = leaderOf(t, members...).node.Propose(t.Context(), []byte("refused"))
-		return errors.Is(err, ErrReadOnly)
-	})
+	leader := leaderOf(t, members...)
+	_, err := leader.node.Propose(t.Context(), []byte("refused"))
+	require.ErrorIs(t, err, ErrReadOnly)
 	require.NotErrorIs(t, err, ErrUnknownOutcome)
+	require.NoError(t, leader.node.TransferLeadership(patient(t)))
+	eventually(t, func() bool {
+		for _, m := range followersOf(leader, members...) { // whoever it is starts with what the last leader said
+			if m.node.IsLeader() {
+				_, err = m.node.Propose(t.Context(), []byte("refused"))
+				return true
+			}
+		}
+		return false
+	})
+	require.ErrorIs(t, err, ErrReadOnly)
 
 	for i := range members {
 		full[i].Store(false)
@@ -100,6 +109,28 @@ func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testi
 		return !members[0].node.ReadOnly() && !members[1].node.ReadOnly() && !members[2].node.ReadOnly()
 	})
 	committedIndex(t, "after", members...)
+}
+
+func TestWithSpace(t *testing.T) {
+	d := newHeartbeatDesk(nil, time.Hour)
+	d.accept(report{ID: "b", Applied: 7})
+	d.accept(report{ID: "c", Applied: 9})
+	d.accept(report{ID: "d", LowDisk: true, Applied: 10})
+	d.accept(report{ID: "guest", Applied: 11})
+	voters := []string{"a", "b", "c", "d", "silent"}
+	for _, selfLow := range []bool{false, true} {
+		spare, low, spacious := d.withSpace("a", voters, selfLow)
+		require.Equal(t, "c", spare)
+		if selfLow {
+			require.Equal(t, []int{2, 2}, []int{low, spacious})
+		} else {
+			require.Equal(t, []int{1, 3}, []int{low, spacious})
+		}
+	}
+	d.period = 0 // all reports are old
+	spare, low, spacious := d.withSpace("a", voters, false)
+	require.Empty(t, spare)
+	require.Equal(t, []int{1, 1}, []int{low, spacious})
 }
 
 func TestErrReadOnlySurvivesACall(t *testing.T) {

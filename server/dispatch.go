@@ -158,7 +158,7 @@ func (s *Server) typed(ctx context.Context, m *route.Match, req *route.Request) 
 		return route.ErrorResponse(err)
 	}
 	if m.Row.Level > fsm.BaseLevel {
-		if err := s.atLevel(m.Row.Level); err != nil {
+		if err := s.atLevel(ctx, m.Row.Level); err != nil {
 			return route.ErrorResponse(err)
 		}
 	}

@@ -13,6 +13,20 @@ import (
 	"github.com/flagraft/flagraft/server/servertest"
 )
 
+// TestWhatNeedsALevelWaitsForIt asks a new cluster for something of a later level before the level has risen: who may not is told so, and nobody
+// hears of levels.
+func TestWhatNeedsALevelWaitsForIt(t *testing.T) {
+	t.Parallel()
+	n := servertest.Launch(t)
+	for !n.State().Born() {
+		time.Sleep(time.Millisecond)
+	}
+	before := n.State().Level()
+	require.Equal(t, 401, n.Client(t).Do("POST", "/api/v1/environments/some/enable-v2-versioning/", nil).Status)
+	t.Logf("level %d before, %d after", before, n.State().Level())
+	require.Equal(t, fsm.FormatLevel, n.State().Level())
+}
+
 // TestTheFormatLevelRisesByItself wants a new cluster, born at the first level, at the newest soon, on every node, and shown.
 func TestTheFormatLevelRisesByItself(t *testing.T) {
 	t.Parallel()

@@ -84,7 +84,7 @@ func newInProcess(f *testing.F) *inProcess {
 	t.Cleanup(s.cancel)
 	l := self{s}
 	s.fsm, s.views, s.leader, s.reader.fsm, s.reader.reads = n.FSM, n.Views, l, n.FSM, l
-	s.atLevel = func(uint8) error { return nil }
+	s.atLevel = func(context.Context, uint8) error { return nil }
 	s.api = &admin.API{FSM: n.FSM, Writer: n.Writer, Env: &admin.Env{Log: log, Clock: time.Now, Options: st.Options(), Version: "test",
 		Passwords: credential.NewPasswords(1), Throttle: admin.NewThrottle(time.Now), Lockout: admin.NewLockout(time.Now), Views: n.Views, Identities: n.Identities, Document: l.document,
 		Mailer: noMail{}, SiteURL: "http://site"}}

@@ -51,8 +51,8 @@ type Server struct {
 	fsm   *fsm.FSM
 	views *fsm.Views
 	api   *admin.API
-	// atLevel is nil when the cluster has reached a format level, else the refusal.
-	atLevel func(level uint8) error
+	// atLevel returns nil once the cluster has reached a format level, else the refusal.
+	atLevel func(ctx context.Context, level uint8) error
 	leader  Leader
 	reader  reader
 
