@@ -105,7 +105,7 @@ func (f *FSM) applyChangeset(index uint64, body []byte, touched *Touched) (*Chan
 	for i, w := range c.Writes {
 		var op identity.Op
 		for r := identity.ReadOps(w.Identities, w.IdentityOps); r.NextOp(&op); {
-			result.Results[i] = append(result.Results[i], f.ids.Apply(&op, index, int64(at)))
+			result.Results[i] = append(result.Results[i], f.ids.Perform(&op, index, int64(at)))
 		}
 		if err := a.write(index, &w); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (f *FSM) applyIdentityBatch(index uint64, body []byte) (*IdentityBatchResul
 		}
 		results := make([]identity.Result, 0, sub.Ops)
 		for r.NextOp(&op) {
-			results = append(results, f.ids.Apply(&op, index, int64(at)))
+			results = append(results, f.ids.Perform(&op, index, int64(at)))
 		}
 		result.Results = append(result.Results, results)
 	}

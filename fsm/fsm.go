@@ -114,6 +114,7 @@ func (f *FSM) publish() {
 	f.current.identities = f.ids
 	f.current.rows = f.rows.frozen()
 	if f.ids != nil {
+		f.ids.Settle()
 		f.current.identitySum = f.ids.Sum()
 	}
 	s := f.current

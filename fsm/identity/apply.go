@@ -1,8 +1,15 @@
 package identity
 
-// Apply runs one operation: index is the Raft index of its log entry, at the entry's time in µs since the Unix epoch.
-// Nothing else enters the result. The slices of op are borrowed for the call. FSM goroutine only.
+// Apply is Perform and Settle.
 func (s *Stores) Apply(op *Op, index uint64, at int64) Result {
+	defer s.Settle()
+	return s.Perform(op, index, at)
+}
+
+// Perform runs one operation: index is the Raft index of its log entry, at the entry's time in µs since the Unix epoch.
+// Nothing else enters the result. Pages by identifier may not show a new identity before Settle. The slices of op are
+// borrowed for the call. FSM goroutine only.
+func (s *Stores) Perform(op *Op, index uint64, at int64) Result {
 	st := s.Environment(op.Environment)
 	switch op.Kind {
 	case KindDropEnvironment:

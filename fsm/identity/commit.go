@@ -109,6 +109,7 @@ func (e *edit) store() {
 		}()
 	}
 	if renamed {
+		e.s.list(c)
 		c.names.remove(segs, e.slot)
 		c.indexRemove(c.key.hash(e.old.identifier), e.slot)
 	}
@@ -118,12 +119,15 @@ func (e *edit) store() {
 	c.put(e.slot, e.buf, e.s.epoch, snapshots)
 	if renamed || !e.existed {
 		c.indexInsert(c.key.hash(e.rec.identifier), e.slot)
+	}
+	if renamed {
 		c.names.insert(segs, e.slot)
 	}
 	if aliased && len(e.rec.alias) > 0 {
 		c.aliases.insert(segs, e.slot)
 	}
 	if !e.existed {
+		e.s.toList(c, e.slot)
 		st.count.Add(1)
 	}
 }
@@ -140,6 +144,7 @@ func (e *edit) delete() {
 	st.sum.add(delta)
 	e.s.sum.add(delta)
 	segs := c.segs.Load()
+	e.s.list(c)
 	c.names.remove(segs, e.slot)
 	if len(e.old.alias) > 0 {
 		c.aliases.remove(segs, e.slot)

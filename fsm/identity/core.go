@@ -12,6 +12,8 @@ type core struct {
 	index   atomic.Pointer[directory]
 	names   *ordered
 	aliases *ordered
+
+	unlisted int // of the writer: which of Stores.unlisted is this one's, from 1
 }
 
 func newCore(key sipKey) *core {

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"unsafe"
 )
@@ -90,18 +91,20 @@ func (o *ordered) newLeaf(segs *segments, sorted []uint32) *leaf {
 	return l
 }
 
-// grow returns a copy of l with slot as entry i.
-func (o *ordered) grow(segs *segments, l *leaf, i int, slot uint32, key []byte) *leaf {
-	old := l.slots()
-	skip := int(l.skip)
-	if l.skip == noHints || len(key) < skip || string(key[:skip]) != string(l.prefix()) {
-		slots := make([]uint32, len(old)+1)
-		insertCopy(slots, old, i, slot)
-		return o.newLeaf(segs, slots)
+// grow returns a copy of l with slots, each before entry at[i] of l.
+func (o *ordered) grow(segs *segments, l *leaf, slots []uint32, at []int) *leaf {
+	old, skip := l.slots(), int(l.skip)
+	shared := l.skip != noHints && !slices.ContainsFunc(slots, func(slot uint32) bool {
+		return !bytes.HasPrefix(o.key(segs.body(slot)), l.prefix())
+	})
+	if !shared {
+		all := make([]uint32, len(old)+len(slots))
+		spread(all, old, at, func(i int) uint32 { return slots[i] })
+		return o.newLeaf(segs, all)
 	}
-	g := allocLeaf(len(old)+1, l.skip)
-	insertCopy(g.slots(), old, i, slot)
-	insertCopy(g.hints(), l.hints(), i, hint(key, skip))
+	g := allocLeaf(len(old)+len(slots), l.skip)
+	spread(g.slots(), old, at, func(i int) uint32 { return slots[i] })
+	spread(g.hints(), l.hints(), at, func(i int) uint32 { return hint(o.key(segs.body(slots[i])), skip) })
 	copy(g.prefix(), l.prefix())
 	return g
 }
@@ -115,12 +118,6 @@ func (l *leaf) without(i int) *leaf {
 		copy(s.prefix(), l.prefix())
 	}
 	return s
-}
-
-func insertCopy(dst, src []uint32, i int, v uint32) {
-	copy(dst, src[:i])
-	dst[i] = v
-	copy(dst[i+1:], src[i:])
 }
 
 func removeCopy(dst, src []uint32, i int) {

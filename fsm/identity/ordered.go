@@ -162,22 +162,68 @@ func lastTrue(n int, is func(int) bool) int {
 	return lo - 1
 }
 
-// insert adds slot, whose record is stored already.
-func (o *ordered) insert(segs *segments, slot uint32) {
-	root, key := *o.root.Load(), o.key(segs.body(slot))
-	p := o.seek(root, segs, key, slot)
-	now := p.leaf.slots()
-	if len(now) < maxLeaf {
-		root[p.b].leaves[p.l].Store(o.grow(segs, p.leaf, p.i, slot, key))
+// insert adds slots, sorted by key and slot, whose records are stored already. Those that go into one leaf replace it once.
+func (o *ordered) insert(segs *segments, slots ...uint32) {
+	var few [16]int
+	for len(slots) > 0 {
+		root, key := *o.root.Load(), o.key(segs.body(slots[0]))
+		p := o.seek(root, segs, key, slots[0])
+		at := append(few[:0], p.i)
+		for _, slot := range slots[1:] {
+			key := o.key(segs.body(slot))
+			if p.before(root, key, slot) {
+				break
+			}
+			at = append(at, o.lowerBound(segs, p.leaf, key, slot))
+		}
+		o.merge(root, segs, p, slots[:len(at)], at)
+		slots = slots[len(at):]
+	}
+}
+
+// before reports whether (key, at) sorts behind all that the leaf at p may have.
+func (p *place) before(root []*branch, key []byte, at uint32) bool {
+	if b := root[p.b]; p.l+1 < len(b.leaves) {
+		return b.seps.upTo(p.l+1, key, at)
+	}
+	return p.b+1 < len(root) && root[p.b+1].seps.upTo(0, key, at)
+}
+
+// merge puts slots into the leaf at p, each before entry at[i] of it.
+func (o *ordered) merge(root []*branch, segs *segments, p place, slots []uint32, at []int) {
+	old := p.leaf.slots()
+	n := len(old) + len(slots)
+	if n <= maxLeaf {
+		root[p.b].leaves[p.l].Store(o.grow(segs, p.leaf, slots, at))
 		return
 	}
-	slots := slices.Insert(slices.Clone(now), p.i, slot)
-	if p.i == len(now) { // keys that come in order leave full leaves behind
-		o.split(segs, root, p, p.leaf, o.newLeaf(segs, slots[p.i:]))
-		return
+	all := make([]uint32, n)
+	spread(all, old, at, func(i int) uint32 { return slots[i] })
+	var leaves []*leaf
+	for some := range slices.Chunk(all, share(n, maxLeaf, p.i == len(old))) {
+		leaves = append(leaves, o.newLeaf(segs, some))
 	}
-	cut := len(slots) / 2
-	o.split(segs, root, p, o.newLeaf(segs, slots[:cut]), o.newLeaf(segs, slots[cut:]))
+	o.split(segs, root, p, leaves)
+}
+
+// spread fills dst with src and, before entry at[i] of it, with what by returns for i.
+func spread(dst, src []uint32, at []int, by func(i int) uint32) {
+	from := 0
+	for i, to := range at {
+		copy(dst[from+i:], src[from:to])
+		dst[to+i] = by(i)
+		from = to
+	}
+	copy(dst[from+len(at):], src[from:])
+}
+
+// share is how many of n go into each of the pieces that hold up to most: equal parts, or, when keys come in order, full ones.
+func share(n, most int, inOrder bool) int {
+	if inOrder {
+		return most
+	}
+	pieces := (n + most - 1) / most
+	return (n + pieces - 1) / pieces
 }
 
 // remove deletes slot, whose record is still stored with the key it was inserted under.
@@ -195,22 +241,22 @@ func (o *ordered) remove(segs *segments, slot uint32) {
 	root[p.b].leaves[p.l].Store(p.leaf.without(p.i))
 }
 
-// split publishes a root in which two leaves stand for the one at p.
-func (o *ordered) split(segs *segments, root []*branch, p place, left, right *leaf) {
+// split publishes a root in which leaves stand for the one at p.
+func (o *ordered) split(segs *segments, root []*branch, p place, by []*leaf) {
 	b := root[p.b]
-	leaves := b.all()
-	leaves[p.l] = left
-	leaves = slices.Insert(leaves, p.l+1, right)
-	seps := slices.Insert(b.seps.unpack(), p.l+1, o.separator(segs, right.slots()[0]))
-	if len(leaves) <= maxBranch {
-		o.publish(root, p.b, newBranch(leaves, seps))
-		return
+	last := p.l == len(b.leaves)-1
+	seps := b.seps.unpack()
+	for i, l := range by[1:] {
+		seps = slices.Insert(seps, p.l+1+i, o.separator(segs, l.slots()[0]))
 	}
-	cut := len(leaves) / 2
-	if p.l+1 == len(leaves)-1 {
-		cut = p.l + 1
+	leaves := slices.Replace(b.all(), p.l, p.l+1, by...)
+	n := share(len(leaves), maxBranch, last)
+	var branches []*branch
+	for i := 0; i < len(leaves); i += n {
+		end := min(i+n, len(leaves))
+		branches = append(branches, newBranch(leaves[i:end], seps[i:end]))
 	}
-	o.publish(root, p.b, newBranch(leaves[:cut], seps[:cut]), newBranch(leaves[cut:], seps[cut:]))
+	o.publish(root, p.b, branches...)
 }
 
 // drop publishes a root without the leaf at p, which keeps one leaf at least.

@@ -9,7 +9,7 @@ import (
 
 const storeShards = 64
 
-// Stores holds the identities of all environments. Apply, SetLimits and Snapshot belong to one goroutine, the FSM's;
+// Stores holds the identities of all environments. Perform, Settle, Apply, SetLimits and Snapshot belong to one goroutine, the FSM's;
 // Environment and everything reached through it is for any goroutine, lock-free.
 type Stores struct {
 	seed   [16]byte
@@ -27,6 +27,9 @@ type Stores struct {
 	snapshots atomic.Int64 // not released yet
 
 	edit edit // reused by Apply
+
+	unlisted []unlisted
+	slots    []uint32 // reused by list
 }
 
 // New returns an empty set. The seed keys the index hash and the uuids: it is part of the replicated state, secret, and
