@@ -209,6 +209,7 @@ type heartbeatDesk struct {
 	merge   func(map[string][]byte) []byte
 	period  time.Duration
 	term    uint64
+	began   time.Time // of the term
 	reports map[string]keptReport
 	changed bool     // a body changed since the last merge
 	counted []string // the nodes in the last merge
@@ -229,8 +230,15 @@ func newHeartbeatDesk(merge func(map[string][]byte) []byte, period time.Duration
 func (d *heartbeatDesk) reset(term uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.term, d.edition = term, term<<32
+	d.term, d.began, d.edition = term, time.Now(), term<<32
 	d.reports, d.counted, d.result, d.changed = map[string]keptReport{}, nil, nil, true
+}
+
+// young tells whether nodes that did not report in this term may yet be about to.
+func (d *heartbeatDesk) young() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.began) <= mergeBeats*d.period
 }
 
 func (d *heartbeatDesk) accept(r report) {

@@ -113,10 +113,10 @@ func (n *Node) lookAtSpace(ctx context.Context) {
 		return
 	}
 	voters := n.voters()
-	spare, low, spacious := n.desk.withSpace(n.id, voters, s.Low)
+	spare, low := n.desk.withSpace(n.id, voters, s.Low)
 	denied := 2*low > len(voters) || (s.Low && spare == "")
-	if n.space.denied.Load() {
-		denied = denied || 2*spacious <= len(voters) // a new leader hears of the others' disks before it allows what the last one refused
+	if n.desk.young() { // what the last leader refused waits for the others to tell of their disks
+		denied = denied || n.space.denied.Load()
 	}
 	if n.space.denied.Swap(denied) != denied {
 		n.log.Warn("writes", "refused", denied, "voters", len(voters), "without_space", low)
@@ -155,15 +155,12 @@ func (n *Node) slowElections(low bool) {
 }
 
 // withSpace returns the voter that reported lately, has disk space and is
-// furthest ("" if there is none), and how many voters, this node counted, have
-// none and how many are known to have some.
-func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (spare string, low, spacious int) {
+// furthest ("" if there is none), and how many voters, this node counted, have none.
+func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (spare string, low int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if selfLow {
 		low++
-	} else {
-		spacious++
 	}
 	best := uint64(0)
 	for _, id := range voters {
@@ -172,12 +169,9 @@ func (d *heartbeatDesk) withSpace(self string, voters []string, selfLow bool) (s
 		case id == self || !ok:
 		case r.LowDisk:
 			low++
-		case time.Since(r.at) <= freshBeats*d.period:
-			spacious++
-			if spare == "" || r.Applied > best {
-				spare, best = id, r.Applied
-			}
+		case time.Since(r.at) <= freshBeats*d.period && (spare == "" || r.Applied > best):
+			spare, best = id, r.Applied
 		}
 	}
-	return spare, low, spacious
+	return spare, low
 }
