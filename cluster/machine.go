@@ -149,9 +149,19 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 	return meta.Index, nil
 }
 
+// replayer is an FSM that can be quicker when it knows that nobody reads it yet.
+type replayer interface{ Replaying(on bool) }
+
 // replayBatch is how many bytes of entries the replay hands over at once: the FSM
-// is much faster with thousands of entries than with few.
-const replayBatch = 16 << 20
+// is much faster with thousands of entries than with few. The next ones are read meanwhile.
+const replayBatch = 8 << 20
+
+// batch is a part of the log as it was read.
+type batch struct {
+	logs []*raft.Log // the commands of it that are known to be committed
+	upTo uint64      // the last of its entries that is
+	err  error       // it cannot be read: the last batch
+}
 
 // replay checks the log from lo to hi, and applies it as far as it is known to be committed.
 func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, progress func(applied, target uint64)) error {
@@ -159,39 +169,70 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 	if stamped, err := lastStamp(store, lo, hi); err != nil {
 		return err
 	} else {
-		committed = max(committed, stamped)
+		committed = min(max(committed, stamped), hi)
 	}
-	var batch []*raft.Log
-	var size int64
-	flush := func(at uint64) {
-		m.apply(batch)
-		if len(batch) > 0 {
-			m.replayed = batch[len(batch)-1].Index
+	if r, ok := m.fsm.(replayer); ok {
+		r.Replaying(true)
+		defer r.Replaying(false)
+	}
+	reading, stop := context.WithCancel(ctx)
+	batches := make(chan batch)
+	go readBatches(reading, store, lo, hi, committed, batches)
+	defer func() {
+		stop()
+		for range batches { // until the reader has ended
 		}
-		batch, size = nil, 0
+	}()
+	for b := range batches {
+		if b.err != nil {
+			return b.err
+		}
+		m.apply(b.logs)
+		if len(b.logs) > 0 {
+			m.replayed = b.logs[len(b.logs)-1].Index
+		}
 		if progress != nil {
-			progress(at, min(committed, hi))
+			progress(b.upTo, committed)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	atomicMax(&store.lastKept, committed)
+	return nil
+}
+
+// readBatches reads the log from lo to hi and closes out behind the last of it, or when ctx is done.
+func readBatches(ctx context.Context, store *logStore, lo, hi, committed uint64, out chan<- batch) {
+	defer close(out)
+	var b batch
+	var size int64
+	send := func() bool {
+		select {
+		case out <- b:
+			b, size = batch{}, 0
+			return true
+		case <-ctx.Done():
+			return false
 		}
 	}
 	for index := lo; index <= hi; index++ {
 		l := new(raft.Log)
 		if err := store.GetLog(index, l); err != nil {
-			return fmt.Errorf("cluster: read log at %d: %w", index, err)
+			b.err = fmt.Errorf("cluster: read log at %d: %w", index, err)
+			break
 		}
 		store.counters.sinceSnapshot.Add(cost(l))
+		b.upTo = min(index, committed)
 		if index <= committed && l.Type == raft.LogCommand {
-			batch, size = append(batch, l), size+cost(l)
+			b.logs, size = append(b.logs, l), size+cost(l)
 		}
-		if size >= replayBatch {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			flush(index)
+		if size >= replayBatch && !send() {
+			return
 		}
 	}
-	flush(min(committed, hi))
-	atomicMax(&store.lastKept, min(committed, hi))
-	return nil
+	b.upTo = max(b.upTo, committed)
+	send()
 }
 
 // lastStamp is the newest commit index that the last entries tell of.

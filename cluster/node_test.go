@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -77,6 +78,51 @@ func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
 	fsm := newJournal()
 	replay(t, m.cfg.DataDir, fsm)
 	require.Equal(t, []string{"committed"}, fsm.all())
+}
+
+// TestReplayInParts replays a log that is read in several parts, whole, with an end that nobody knows to be committed, and damaged in a later part.
+func TestReplayInParts(t *testing.T) {
+	t.Parallel()
+	const entries = 40
+	dir := t.TempDir()
+	open := func() *logStore {
+		store, err := openLogStore(dir, 1<<20, func(err error) { t.Error(err) })
+		require.NoError(t, err)
+		return store
+	}
+	store := open()
+	store.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return entries - 3 }, alone: func() bool { return false }})
+	var want []string
+	for i := range uint64(entries) {
+		data := bytes.Repeat([]byte{'a' + byte(i)}, replayBatch/10)
+		require.NoError(t, store.StoreLog(&raft.Log{Index: i + 1, Term: 1, Type: raft.LogCommand, Data: data}))
+		if i < entries-3 {
+			want = append(want, string(data))
+		}
+	}
+	require.NoError(t, store.close())
+
+	fsm := newJournal()
+	m := replay(t, dir, fsm)
+	require.Equal(t, want, fsm.all())
+	require.EqualValues(t, entries-3, m.replayed)
+
+	store = open()
+	defer store.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	fsm = newJournal()
+	err := newMachine(fsm, fsm.at).replay(ctx, store, 1, entries, func(uint64, uint64) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Less(t, len(fsm.all()), len(want))
+
+	store.cache.delete(30, 30)
+	require.NoError(t, store.bolt.store.DeleteRange(30, 30))
+	var told []uint64
+	fsm = newJournal()
+	err = newMachine(fsm, fsm.at).replay(t.Context(), store, 1, entries, func(applied, _ uint64) { told = append(told, applied) })
+	require.ErrorIs(t, err, raft.ErrLogNotFound)
+	require.NotEmpty(t, told, "what was read before is applied")
+	require.IsIncreasing(t, told)
 }
 
 // replay recovers a data directory without starting a node.

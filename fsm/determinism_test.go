@@ -19,7 +19,8 @@ import (
 )
 
 // TestDeterminism applies one random log in batches of different sizes, and
-// through snapshots at random points, and wants the same state every time.
+// through snapshots at random points, sometimes as a start does, and wants the same
+// state every time, with every identity on the pages by identifier.
 func TestDeterminism(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -29,15 +30,22 @@ func TestDeterminism(t *testing.T) {
 	for run := range 6 {
 		r := rand.New(rand.NewPCG(seed, uint64(run+2)))
 		f := newTestFSM(t)
+		f.Replaying(run%2 == 1)
 		for rest := log; len(rest) > 0; {
 			n := 1 + r.IntN(min(len(rest), 1<<run))
 			f.ApplyBatch(rest[:n])
 			rest = rest[n:]
 			if run > 2 && r.IntN(20) == 0 && f.staged == nil {
 				f = throughSnapshot(t, f)
+				f.Replaying(run%2 == 1)
 			}
 		}
+		f.Replaying(false)
 		require.Equal(t, want, f.State().Hash(), "seed %d, run %d", seed, run)
+		for _, environment := range f.ids.Environments() {
+			st := f.ids.Environment(environment)
+			require.Len(t, st.Scan(nil, nil, st.Count()+1), st.Count(), "seed %d, run %d", seed, run)
+		}
 	}
 }
 

@@ -25,8 +25,9 @@ type FSM struct {
 	current State
 	roots   roots // read by everybody
 
-	staged   *stagedRestore // a restore under way
-	replaced bool           // by a restore, in the batch at hand
+	staged    *stagedRestore // a restore under way
+	replaced  bool           // by a restore, in the batch at hand
+	replaying bool
 
 	// applying is held while entries are applied, and by a backup for the moment in
 	// which it freezes the state. Raft owns the FSM goroutine: nothing can be sent
@@ -109,12 +110,28 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	return answers
 }
 
+// Replaying tells that the entries that follow are those of the log at start, or that
+// they were. Nobody reads meanwhile, so the order of identifiers may be brought up to
+// date beside them, on another core.
+func (f *FSM) Replaying(on bool) {
+	f.applying.Lock()
+	defer f.applying.Unlock()
+	f.replaying = on
+	if !on && f.ids != nil {
+		f.ids.Settle()
+	}
+}
+
 // publish makes the current state the one that readers load.
 func (f *FSM) publish() {
 	f.current.identities = f.ids
 	f.current.rows = f.rows.frozen()
 	if f.ids != nil {
-		f.ids.Settle()
+		if f.replaying {
+			f.ids.SettleBehind()
+		} else {
+			f.ids.Settle()
+		}
 		f.current.identitySum = f.ids.Sum()
 	}
 	s := f.current

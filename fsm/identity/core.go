@@ -13,7 +13,7 @@ type core struct {
 	names   *ordered
 	aliases *ordered
 
-	unlisted int // of the writer: which of Stores.unlisted is this one's, from 1
+	unlisted int // of the writer: which of Stores.unlisted.of is this one's, from 1
 }
 
 func newCore(key sipKey) *core {

@@ -4,13 +4,14 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
 const storeShards = 64
 
-// Stores holds the identities of all environments. Perform, Settle, Apply, SetLimits and Snapshot belong to one goroutine, the FSM's;
-// Environment and everything reached through it is for any goroutine, lock-free.
+// Stores holds the identities of all environments. Perform, Settle, SettleBehind, Apply, SetLimits and Snapshot belong
+// to one goroutine, the FSM's; Environment and everything reached through it is for any goroutine, lock-free.
 type Stores struct {
 	seed   [16]byte
 	key    sipKey  // index hash
@@ -28,8 +29,9 @@ type Stores struct {
 
 	edit edit // reused by Apply
 
-	unlisted []unlisted
-	slots    []uint32 // reused by list
+	unlisted *listing
+	settling *listing       // of SettleBehind
+	behind   sync.WaitGroup // its goroutine
 }
 
 // New returns an empty set. The seed keys the index hash and the uuids: it is part of the replicated state, secret, and
@@ -42,6 +44,8 @@ func New(seed [16]byte) *Stores {
 		uuids:  uuidKey{sipKey{base.prf(2, 0), base.prf(2, 1)}},
 		limits: DefaultLimits(),
 		epoch:  1,
+
+		unlisted: &listing{}, settling: &listing{},
 	}
 	for i := range s.shards {
 		s.shards[i].Store(&map[uint64]*Store{})

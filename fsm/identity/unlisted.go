@@ -7,54 +7,87 @@ type unlisted struct {
 	entries []sortEntry
 }
 
+// listing is the unlisted of several cores, with the room of earlier ones.
+type listing struct {
+	of    []unlisted
+	slots []uint32
+}
+
 // toList notes that the identity at slot belongs into the names of c.
 func (s *Stores) toList(c *core, slot uint32) {
+	l := s.unlisted
 	if c.unlisted == 0 {
-		n := len(s.unlisted)
-		if n < cap(s.unlisted) {
-			s.unlisted = s.unlisted[:n+1] // with the room of an earlier one
-			s.unlisted[n].core = c
+		n := len(l.of)
+		if n < cap(l.of) {
+			l.of = l.of[:n+1] // with the room of an earlier one
+			l.of[n].core = c
 		} else {
-			s.unlisted = append(s.unlisted, unlisted{core: c})
+			l.of = append(l.of, unlisted{core: c})
 		}
 		c.unlisted = n + 1
 	}
-	u := &s.unlisted[c.unlisted-1]
+	u := &l.of[c.unlisted-1]
 	u.entries = append(u.entries, sortEntry{slot: slot})
 }
 
 // list puts into the names of c what is not there yet: before something is taken out of them.
 func (s *Stores) list(c *core) {
-	if c.unlisted == 0 {
-		return
+	s.behind.Wait()
+	if c.unlisted > 0 {
+		s.unlisted.list(&s.unlisted.of[c.unlisted-1])
 	}
-	u := &s.unlisted[c.unlisted-1]
-	segs := c.segs.Load()
+}
+
+func (l *listing) list(u *unlisted) {
+	segs := u.core.segs.Load()
 	sortSlots(u.entries, 0, func(slot uint32) []byte { return bodyIdentifier(segs.body(slot)) })
-	s.slots = s.slots[:0]
+	l.slots = l.slots[:0]
 	for _, e := range u.entries {
-		s.slots = append(s.slots, e.slot)
+		l.slots = append(l.slots, e.slot)
 	}
-	c.names.insert(segs, s.slots...)
+	u.core.names.insert(segs, l.slots...)
 	u.entries = u.entries[:0]
 }
 
-// Settle makes the pages by identifier show what Perform stored. FSM goroutine only.
-func (s *Stores) Settle() {
+// detach lets cores begin with new entries.
+func (l *listing) detach() {
+	for i := range l.of {
+		l.of[i].core.unlisted = 0
+	}
+}
+
+func (l *listing) settle() {
 	const spare = 1 << 12 // entries
-	for i := range s.unlisted {
-		u := &s.unlisted[i]
-		s.list(u.core)
-		u.core.unlisted, u.core = 0, nil
+	for i := range l.of {
+		u := &l.of[i]
+		l.list(u)
+		u.core = nil
 		if cap(u.entries) > spare {
 			u.entries = nil
 		}
 	}
-	s.unlisted = s.unlisted[:0]
-	if cap(s.unlisted) > spare {
-		s.unlisted = nil
+	l.of = l.of[:0]
+	if cap(l.of) > spare {
+		l.of = nil
 	}
-	if cap(s.slots) > spare {
-		s.slots = nil
+	if cap(l.slots) > spare {
+		l.slots = nil
 	}
+}
+
+// Settle makes the pages by identifier show what Perform stored. FSM goroutine only.
+func (s *Stores) Settle() {
+	s.behind.Wait()
+	s.unlisted.detach()
+	s.unlisted.settle()
+}
+
+// SettleBehind lets a goroutine do what Settle does, while further operations are performed: for a start, when nobody
+// reads pages yet. Settle, and whatever takes a name away, waits for it. FSM goroutine only.
+func (s *Stores) SettleBehind() {
+	s.behind.Wait()
+	s.unlisted.detach()
+	l := s.unlisted
+	s.unlisted, s.settling = s.settling, l
+	s.behind.Go(l.settle)
 }

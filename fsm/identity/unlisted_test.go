@@ -53,8 +53,11 @@ func TestManyAtOnceAreListedAsOneByOne(t *testing.T) {
 					}
 				}
 				require.Equal(t, one.Apply(op, uint64(i), 1), many.Perform(op, uint64(i), 1))
-				if r.IntN(2_000) == 0 {
+				switch r.IntN(2_000) {
+				case 0:
 					many.Settle()
+				case 1, 2:
+					many.SettleBehind()
 				}
 			}
 			many.Settle()
