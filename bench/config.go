@@ -22,6 +22,7 @@ type Config struct {
 	Duration time.Duration // of each run
 	Conns    int           // connections of reading scenarios
 	Writers  []int         // connections of scenarios that write single identities
+	Follower int           // connections of the one that writes them through one follower
 	Bulk     []int         // connections of scenarios that write many at once
 	Changers []int         // connections of the scenario that changes traits
 	Import   int           // identities of the bulk import
@@ -41,7 +42,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Profile: seed.Default(), Large: seed.DefaultLarge(), Runs: 5, Duration: 4 * time.Second, Conns: 32,
-		Writers: []int{64, 256, 512}, Bulk: []int{8, 32}, Changers: []int{32, 256},
+		Writers: []int{64, 256, 512, 640, 768}, Follower: 512, Bulk: []int{8, 32}, Changers: []int{32, 256},
 		Import: 1_000_000, Stored: 1_000_000, Huge: 10_000_000, Rates: []float64{20_000, 50_000},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/flagraft/flagraft/bench/load"
 	"github.com/flagraft/flagraft/bench/seed"
@@ -70,7 +69,7 @@ func (b *bench) follower(ctx context.Context, c *nodes.Cluster, trio *side, r se
 		}
 	}
 	source := func() load.Source { return r.New(b.prefix()) }
-	s := b.report.add(&Scenario{Name: nameFollower, Title: "POST /identities/, new identities, all through one follower", Nodes: len(c.Nodes), Conns: slices.Max(b.Writers), Items: 1, Writes: true})
+	s := b.report.add(&Scenario{Name: nameFollower, Title: "POST /identities/, new identities, all through one follower", Nodes: len(c.Nodes), Conns: b.Follower, Items: 1, Writes: true})
 	return b.play(ctx, &play{Scenario: s, turns: []turn{{side: &one, source: source, keep: &s.Flagraft}, {side: trio, source: source, keep: &s.Beside}}})
 }
 
