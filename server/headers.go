@@ -39,6 +39,7 @@ type commonHeaders struct {
 func newCommonHeaders(node string) *commonHeaders {
 	h := &commonHeaders{}
 	fill := func(r *fasthttp.ResponseHeader) {
+		r.SetServer(serverName)
 		r.SetContentType("application/json")
 		for _, kv := range [][2]string{
 			{"Flagsmith-Version", CompatVersion},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -137,6 +138,17 @@ type knownHead struct {
 	before, after []byte // the digits of the body's length
 	sized         bool   // there are such digits
 	ctx           fasthttp.RequestCtx
+	head          *route.Head // that the answer at hand begins with; nil: with its own
+}
+
+// TakeHead implements [route.HeadTaker].
+func (c *conn) TakeHead(ctx *fasthttp.RequestCtx, h *route.Head) bool {
+	k := c.lane.known
+	if k == nil || ctx != &k.ctx {
+		return false
+	}
+	k.head = h
+	return true
 }
 
 var (
@@ -210,26 +222,45 @@ var laneWriters = sync.Pool{New: func() any {
 }}
 
 // write writes an answer as fasthttp does. An ordinary one is written from where its body lies.
-func (w *laneWriter) write(c *conn, r *fasthttp.Response) error {
-	if r.StatusCode() == fasthttp.StatusOK && !r.SkipBody {
-		if !r.IsBodyStream() {
-			body := r.Body()
-			r.Header.SetContentLength(len(body))
-			w.head = r.Header.AppendBytes(w.head[:0])
-			return c.writeAll(w.head, body, nil)
+func (w *laneWriter) write(c *conn, ctx *fasthttp.RequestCtx, prepared *route.Head) error {
+	r := &ctx.Response
+	first, second, third, ok := bodyOf(r)
+	if !ok {
+		w.any.Reset(c)
+		defer w.any.Reset(nil)
+		if err := r.Write(w.any); err != nil {
+			return err
 		}
-		if b, ok := r.BodyStream().(route.Pieces); ok {
-			first, second, third := b.Pieces()
-			w.head = append(r.Header.AppendBytes(w.head[:0]), first...)
-			return c.writeAll(w.head, second, third)
+		return w.any.Flush()
+	}
+	if length := len(first) + len(second) + len(third); prepared == nil {
+		r.Header.SetContentLength(length)
+		w.head = r.Header.AppendBytes(w.head[:0])
+	} else {
+		w.head = prepared.AppendTo(w.head[:0], ctx.ConnTime(), length)
+		w.head = requestid.AppendLine(w.head, ctx)
+		if r.Header.ConnectionClose() {
+			w.head = append(w.head, "Connection: close\r\n"...)
 		}
+		w.head = append(w.head, "\r\n"...)
 	}
-	w.any.Reset(c)
-	defer w.any.Reset(nil)
-	if err := r.Write(w.any); err != nil {
-		return err
+	w.head = append(w.head, first...)
+	return c.writeAll(w.head, second, third)
+}
+
+// bodyOf gives the body of an ordinary answer, of which a long piece is not the first.
+func bodyOf(r *fasthttp.Response) (first, second, third []byte, ok bool) {
+	if r.StatusCode() != fasthttp.StatusOK || r.SkipBody {
+		return nil, nil, nil, false
 	}
-	return w.any.Flush()
+	if !r.IsBodyStream() {
+		return nil, r.Body(), nil, true
+	}
+	p, ok := r.BodyStream().(route.Pieces)
+	if ok {
+		first, second, third = p.Pieces()
+	}
+	return first, second, third, ok
 }
 
 // serve has the handler answer a request as fasthttp has, and writes the answer. last: it
@@ -238,11 +269,14 @@ func (k *knownHead) serve(c *conn, handler fasthttp.RequestHandler, body []byte)
 	ctx := &k.ctx
 	ctx.Init2(c, nil, false) // a number of its own, and the time
 	k.fill(body)
+	k.head = nil
 	handler(ctx)
-	ctx.Response.Header.SetServer(serverName)
+	if k.head == nil {
+		ctx.Response.Header.SetServer(serverName)
+	}
 	last = ctx.Response.Header.ConnectionClose()
 	w := laneWriters.Get().(*laneWriter)
-	err = w.write(c, &ctx.Response)
+	err = w.write(c, ctx, k.head)
 	if cap(w.head) <= writeBuffer {
 		laneWriters.Put(w)
 	}

@@ -242,16 +242,34 @@ func TestAnswerThatIsNotTakenIsCut(t *testing.T) {
 }
 
 func TestDrainingServerSaysSoOnKnownHeads(t *testing.T) {
-	s := hotServer(t, told)
-	c := serving(t, s)
-	c.warm(t)
-	s.draining.Store(true)
-	c.send(t, hotPost("x"))
-	resp, got := c.answer(t)
-	require.Contains(t, got, "true")
-	require.True(t, resp.Close)
-	_, err := c.r.ReadByte()
-	require.ErrorIs(t, err, io.EOF)
+	prepared := &fasthttp.ResponseHeader{}
+	prepared.Set("X-Prepared", "yes")
+	head := route.NewHead(prepared)
+	for name, handle := range map[string]func(*fasthttp.RequestCtx, *route.Match){
+		"own head": told,
+		"prepared head": func(ctx *fasthttp.RequestCtx, m *route.Match) {
+			if c, ok := ctx.Conn().(route.HeadTaker); ok && c.TakeHead(ctx, head) {
+				ctx.SetBodyString("true")
+				return
+			}
+			told(ctx, m)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := hotServer(t, handle)
+			c := serving(t, s)
+			c.warm(t)
+			s.draining.Store(true)
+			c.send(t, hotPost("x"))
+			resp, got := c.answer(t)
+			require.Contains(t, got, "true")
+			require.True(t, resp.Close)
+			require.NotEmpty(t, resp.Header.Get("X-Request-Id"))
+			require.Equal(t, name == "prepared head", resp.Header.Get("X-Prepared") == "yes")
+			_, err := c.r.ReadByte()
+			require.ErrorIs(t, err, io.EOF)
+		})
+	}
 }
 
 // Who says with its request that it was the last gets the answer, and its end.

@@ -42,6 +42,12 @@ func Answer(ctx *fasthttp.RequestCtx, buf []byte) {
 	ctx.Response.Header.SetCanonical(header, Append(buf[:0], ctx))
 }
 
+// AppendLine appends the header line that Answer makes, and ends the one before.
+func AppendLine(dst []byte, ctx *fasthttp.RequestCtx) []byte {
+	dst = append(append(append(dst, "\r\n"...), header...), ": "...)
+	return append(Append(dst, ctx), "\r\n"...)
+}
+
 // sane reports whether an id may be logged and sent back as it is.
 func sane(id []byte) bool {
 	for _, c := range id {

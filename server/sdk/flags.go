@@ -42,8 +42,10 @@ func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
 	if compress {
 		kind++
 	}
-	s.startPrepared(ctx, m, c.view, kind)
-	if tags := ctx.Request.Header.PeekCanonical(noneMatchHeader); len(tags) > 0 && matchesTag(tags, b) {
+	tags := ctx.Request.Header.PeekCanonical(noneMatchHeader)
+	same := len(tags) > 0 && matchesTag(tags, b)
+	s.startPrepared(ctx, m, c.view, kind, same)
+	if same {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 		ctx.Response.Header.SetContentEncodingBytes(nil)
 		return

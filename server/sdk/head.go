@@ -26,23 +26,30 @@ const (
 )
 
 // startPrepared starts a successful answer with headers that are made once for a
-// View and then copied whole. Age is 0 in them, as it is on the leader.
-func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.View, kind int) {
+// View and then sent as they are, or copied whole if more is to be set in them: amended.
+// Age is 0 in them, as it is on the leader.
+func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.View, kind int, amended bool) {
 	slot, cors := kind, fromBrowser(ctx)
 	if cors {
 		slot += headKinds
 	}
 	at := v.Prepared(slot)
-	h, ok := at.Load().(*fasthttp.ResponseHeader)
+	h, ok := at.Load().(*route.Head)
 	if !ok {
-		h = s.prepareHead(m, v, kind, cors)
+		h = route.NewHead(s.prepareHead(m, v, kind, cors))
 		at.Store(h)
 	}
-	h.CopyTo(&ctx.Response.Header)
-	if s.Age == nil {
-		return
+	var age time.Duration
+	if s.Age != nil {
+		age = s.Age()
 	}
-	if age := s.Age(); age >= time.Millisecond {
+	if !amended && age < time.Millisecond {
+		if c, ok := ctx.Conn().(route.HeadTaker); ok && c.TakeHead(ctx, h) {
+			return
+		}
+	}
+	h.CopyTo(&ctx.Response.Header)
+	if age >= time.Millisecond {
 		var buf [20]byte
 		ctx.Response.Header.SetCanonical(ageHeader, strconv.AppendInt(buf[:0], int64(age/time.Millisecond), 10))
 	}
@@ -76,6 +83,9 @@ func (s *SDK) prepareHead(m *route.Match, v *fsm.View, kind int, cors bool) *fas
 	}
 	return h
 }
+
+// amends reports whether amendHead has anything to do.
+func (p *person) amends(v *fsm.View) bool { return p.index > v.Index || p.lost }
 
 // amendHead puts into prepared headers what differs in the answer about a person.
 func (s *SDK) amendHead(ctx *fasthttp.RequestCtx, v *fsm.View, p person) {

@@ -49,7 +49,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 		}
 		answer = s.appendPerson(b.own, c.view, sc, p)
 	}
-	s.startPrepared(ctx, m, c.view, headIdentity)
+	s.startPrepared(ctx, m, c.view, headIdentity, p.amends(c.view))
 	s.amendHead(ctx, c.view, p)
 	s.writeFlags(ctx, b, answer, c, sc, p)
 }

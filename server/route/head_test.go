@@ -1,0 +1,48 @@
+package route
+
+import (
+	"bufio"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+)
+
+func TestHeadIsSentAsItWouldBeWritten(t *testing.T) {
+	t.Parallel()
+	for name, h := range map[string]*fasthttp.ResponseHeader{"few": {}, "many": {}} {
+		if name == "many" {
+			h.SetServer("server")
+			h.SetContentType("application/json")
+			h.SetContentEncoding("gzip")
+			h.Set("X-Other", "Date: Content-Length: 0")
+			h.Set("Allow", "GET")
+		}
+		p := NewHead(h)
+		for _, now := range []time.Time{time.Unix(1_700_000_000, 5), time.Unix(1_700_000_000, 9), time.Unix(1_700_000_001, 0)} {
+			sent := string(p.AppendTo([]byte("before "), now, 12345)) + "\r\n\r\n"
+
+			var got fasthttp.ResponseHeader
+			sent, ok := strings.CutPrefix(sent, "before ")
+			require.True(t, ok)
+			require.NoError(t, got.Read(bufio.NewReader(strings.NewReader(sent))))
+			require.Equal(t, 12345, got.ContentLength())
+			require.Equal(t, now.UTC().Format("Mon, 02 Jan 2006 15:04:05 GMT"), string(got.Peek("Date")))
+			got.Del("Date")
+			h.SetContentLength(12345)
+			want, have := all(h), all(&got)
+			delete(want, "Date")
+			require.Equal(t, want, have)
+		}
+	}
+}
+
+func all(h *fasthttp.ResponseHeader) map[string]string {
+	m := map[string]string{}
+	for k, v := range h.All() {
+		m[string(k)] = string(v)
+	}
+	return m
+}
