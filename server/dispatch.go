@@ -64,7 +64,10 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 	if s.draining.Load() {
 		ctx.Response.Header.SetConnectionClose()
 	}
-	requestid.Answer(ctx, v.id[:0])
+	c, direct := ctx.Conn().(*conn) // not below TLS
+	if !direct || !c.lane.tellsID(ctx) {
+		requestid.Answer(ctx, v.id[:0])
+	}
 	began := ctx.Time()
 	if began.IsZero() { // see lane
 		began = ctx.ConnTime()
@@ -74,10 +77,8 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 	if s.log.Enabled(ctx, slog.LevelDebug) {
 		s.logRequest(ctx, v, took)
 	}
-	if v.Row != nil && v.Row.Hot {
-		if c, ok := ctx.Conn().(*conn); ok { // not below TLS
-			c.lane.learn(ctx)
-		}
+	if direct && v.Row != nil && v.Row.Hot {
+		c.lane.learn(ctx)
 	}
 	v.Match = route.Match{}
 	s.visits.Put(v)

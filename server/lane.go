@@ -141,6 +141,11 @@ type knownHead struct {
 	head          *route.Head // that the answer at hand begins with; nil: with its own
 }
 
+// tellsID reports whether the answer to ctx gets the id of the request when it is written.
+func (l *lane) tellsID(ctx *fasthttp.RequestCtx) bool {
+	return l.known != nil && ctx == &l.known.ctx && l.known.head != nil && ctx.Response.StatusCode() == fasthttp.StatusOK
+}
+
 // TakeHead implements [route.HeadTaker].
 func (c *conn) TakeHead(ctx *fasthttp.RequestCtx, h *route.Head) bool {
 	k := c.lane.known
