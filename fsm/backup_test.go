@@ -128,3 +128,17 @@ func FuzzBackup(f *testing.F) {
 		_, _ = VerifyBackup(bytes.NewReader(data))
 	})
 }
+
+func TestFrozenCountsWhatIsNotReleased(t *testing.T) {
+	f := newTestFSM(t)
+	a, b := f.freeze(), f.freeze()
+	require.Equal(t, 2, f.Frozen())
+	a.Release()
+	a.Release()
+	require.Equal(t, 1, f.Frozen())
+	b.Release()
+	require.Zero(t, f.Frozen())
+	_, err := f.Backup(io.Discard, BackupOrigin{})
+	require.ErrorIs(t, err, ErrNotBorn)
+	require.Zero(t, f.Frozen())
+}

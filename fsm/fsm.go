@@ -40,7 +40,8 @@ type FSM struct {
 	verdict   atomic.Pointer[HashVerdict]
 	diverged  func(error) // set before the first entry
 
-	hurry      atomic.Bool // snapshots take no rests
+	hurry      atomic.Bool  // snapshots take no rests
+	frozen     atomic.Int64 // snapshots and backups that were not released
 	mismatches atomic.Uint64
 	views      *Views
 	measures   *measures
@@ -148,6 +149,10 @@ func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
 	}
 	return f.freeze(), nil
 }
+
+// Frozen counts the snapshots and backups under way. What is replaced meanwhile stays in
+// memory until they are written.
+func (f *FSM) Frozen() int { return int(f.frozen.Load()) }
 
 // Hurry ends the rests of snapshots and backups, those under way included: a node
 // that stops waits for them.

@@ -11,8 +11,9 @@ import (
 // processor and rests in between. On a machine with many cores it goes on without a
 // rest.
 const (
-	// paceStep is how much is written between two looks at the clock: a request may have to wait for it.
-	paceStep = 16 << 10
+	// paceStep is how much is compressed between two looks at the clock: a request may have to wait for it. Left alone the
+	// compressor gathers 128 KB, which take it half a millisecond; in steps of this size it writes as little and as fast.
+	paceStep = 32 << 10
 	// paceRest is what a rest is for at least: the timers of an idle process are no finer.
 	paceRest = time.Millisecond
 	// paceCredit bounds a rest, and what one that took too long makes up for. Compressing a
@@ -20,19 +21,25 @@ const (
 	// leaves the processor to others anyway.
 	paceCredit = 5 * time.Millisecond
 	// paceShare: a snapshot takes one of so many parts of the cores that the process may use.
-	paceShare = 12
+	paceShare = 24
 )
+
+// flushWriter is a compressor.
+type flushWriter interface {
+	io.Writer
+	Flush() error
+}
 
 // pacedWriter rests after each step for as long as the share asks for.
 type pacedWriter struct {
-	w     io.Writer
+	w     flushWriter
 	hurry *atomic.Bool  // somebody waits for the snapshot: no rests any more
 	rest  float64       // times the time that was worked
 	began time.Time     // of the work since the last look
 	owed  time.Duration // rest that is due; below 0: more was taken
 }
 
-func newPacedWriter(w io.Writer, hurry *atomic.Bool) *pacedWriter {
+func newPacedWriter(w flushWriter, hurry *atomic.Bool) *pacedWriter {
 	return &pacedWriter{w: w, hurry: hurry, rest: max(0, float64(paceShare)/float64(runtime.GOMAXPROCS(0))-1), began: time.Now()}
 }
 
@@ -41,6 +48,9 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 		var m int
 		m, err = p.w.Write(b[n:min(n+paceStep, len(b))])
 		n += m
+		if err == nil && m == paceStep {
+			err = p.w.Flush()
+		}
 		p.pause()
 	}
 	return n, err

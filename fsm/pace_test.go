@@ -13,7 +13,7 @@ import (
 
 func TestPacedWriterWritesEverything(t *testing.T) {
 	var want, got bytes.Buffer
-	p := newPacedWriter(&got, new(atomic.Bool))
+	p := newPacedWriter(writerFunc(got.Write), new(atomic.Bool))
 	for size := 1; size < 4*paceStep; size = size*2 + 1 {
 		b := bytes.Repeat([]byte{byte(size)}, size)
 		n, err := p.Write(b)
@@ -33,6 +33,28 @@ func TestPacedWriterWritesEverything(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, paceStep+5, n)
 }
+
+// The compressor gets no more than a step to work at without a look at the clock.
+func TestPacedWriterFlushesEachStep(t *testing.T) {
+	broken := errors.New("broken")
+	f := &flushes{}
+	n, err := newPacedWriter(f, new(atomic.Bool)).Write(make([]byte, 3*paceStep+1))
+	require.NoError(t, err)
+	require.Equal(t, 3*paceStep+1, n)
+	require.Equal(t, []int{paceStep, 0, paceStep, 0, paceStep, 0, 1}, f.calls)
+	f.err = broken
+	_, err = newPacedWriter(f, new(atomic.Bool)).Write(make([]byte, 3*paceStep))
+	require.ErrorIs(t, err, broken)
+}
+
+// flushes notes what it gets, 0 for a flush.
+type flushes struct {
+	calls []int
+	err   error
+}
+
+func (f *flushes) Write(b []byte) (int, error) { f.calls = append(f.calls, len(b)); return len(b), nil }
+func (f *flushes) Flush() error                { f.calls = append(f.calls, 0); return f.err }
 
 // Whatever a step takes, the rests are in proportion, and none is too short for a timer.
 func TestPacedWriterKeepsToItsShare(t *testing.T) {
@@ -63,3 +85,4 @@ func TestPacedWriterKeepsToItsShare(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+func (f writerFunc) Flush() error                { return nil }

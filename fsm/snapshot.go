@@ -53,6 +53,8 @@ type snapshot struct {
 	state      State
 	identities *identity.Snapshot
 	hurry      *atomic.Bool // of the FSM
+	frozen     *atomic.Int64
+	released   atomic.Bool
 }
 
 // Persist writes the snapshot. It runs beside Apply and never stops it.
@@ -65,6 +67,10 @@ func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 
 // Release frees what the snapshot kept of the identity stores.
 func (s *snapshot) Release() {
+	if s.released.Swap(true) {
+		return
+	}
+	s.frozen.Add(-1)
 	if s.identities != nil {
 		s.identities.Release()
 	}

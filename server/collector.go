@@ -17,6 +17,7 @@ const (
 	collectShare   = 0.05      // of the processors may go to collecting before there is more room
 	collectRoom    = 256 << 20 // bytes that it may be then
 	collectPercent = 200       // of what is alive, if that is more
+	collectFrozen  = 50        // of what is alive, while a snapshot is written, if collecting takes less than its share
 	collectEvery   = time.Second
 	collectQuiet   = 3 // looks without a collection, after which the room is taken back
 )
@@ -38,27 +39,35 @@ func readCollections() collections {
 	return collections{s[0].Value.Uint64(), s[1].Value.Float64(), s[2].Value.Float64(), s[3].Value.Uint64(), s[4].Value.Uint64()}
 }
 
+// A snapshot keeps what is replaced while it is written, and takes its time over it. What else may lie about is halved
+// meanwhile: collecting identities is cheap.
+
 // PaceCollector gives the garbage collector of this process more room while it has much to
-// do, until the loop it returns is stopped. GOGC is what there is at least; with GOGC=off
-// nothing is done. A memory limit holds as ever: near it the runtime collects regardless.
-func PaceCollector() *actor.Loop {
-	return actor.Go(func(ctx context.Context) { paceCollector(ctx, collectEvery) })
+// do, and less while frozen tells of snapshots, until the loop it returns is stopped. GOGC is what there is at least
+// otherwise; with GOGC=off nothing is done. A memory limit holds as ever: near it the runtime collects regardless.
+func PaceCollector(frozen func() int) *actor.Loop {
+	return actor.Go(func(ctx context.Context) { paceCollector(ctx, collectEvery, frozen) })
 }
 
-func paceCollector(ctx context.Context, every time.Duration) {
+func paceCollector(ctx context.Context, every time.Duration, frozen func() int) {
 	last := readCollections()
 	if last.percent > maxPercent {
 		return // off
 	}
-	base := int(last.percent)
-	defer debug.SetGCPercent(base)
+	usual := int(last.percent)
+	defer debug.SetGCPercent(usual)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	base := usual
 	for quiet := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		was := base
+		if base = usual; frozen() > 0 {
+			base = min(usual, collectFrozen)
 		}
 		now := readCollections()
 		percent := base
@@ -66,7 +75,7 @@ func paceCollector(ctx context.Context, every time.Duration) {
 		case now.count != last.count:
 			percent = now.room(last, base)
 			last, quiet = now, 0
-		case quiet < collectQuiet:
+		case base == was && quiet < collectQuiet:
 			quiet++
 			continue
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestRoomForTheCollector(t *testing.T) {
 func TestCollectorGetsRoomAndGivesItBack(t *testing.T) {
 	base := int(readCollections().percent)
 	percent := func() int { return int(readCollections().percent) }
-	loop := actor.Go(func(ctx context.Context) { paceCollector(ctx, time.Millisecond) })
+	loop := actor.Go(func(ctx context.Context) { paceCollector(ctx, time.Millisecond, func() int { return 0 }) })
 	defer loop.Stop()
 
 	alive := make([]*[16]*int, 1<<18) // 32 MB of pointers
@@ -56,7 +57,21 @@ func TestCollectorGetsRoomAndGivesItBack(t *testing.T) {
 	require.Equal(t, base, percent())
 }
 
+func TestCollectorHasLessRoomDuringSnapshots(t *testing.T) {
+	base := int(readCollections().percent)
+	percent := func() int { return int(readCollections().percent) }
+	var frozen atomic.Int64
+	loop := actor.Go(func(ctx context.Context) {
+		paceCollector(ctx, time.Millisecond, func() int { return int(frozen.Load()) })
+	})
+	defer loop.Stop()
+	frozen.Store(1)
+	require.Eventually(t, func() bool { return percent() == collectFrozen }, time.Minute, time.Millisecond)
+	frozen.Store(0)
+	require.Eventually(t, func() bool { return percent() == base }, time.Minute, time.Millisecond)
+}
+
 func TestCollectorThatIsOffStaysOff(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	paceCollector(t.Context(), time.Millisecond) // returns
+	paceCollector(t.Context(), time.Millisecond, func() int { return 1 }) // returns
 }

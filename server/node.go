@@ -406,3 +406,6 @@ func (n *Node) stopActors() {
 		n.mailer.Stop() // after the last write
 	}
 }
+
+// Frozen counts the snapshots and backups under way, for [PaceCollector].
+func (n *Node) Frozen() int { return n.fsm.Frozen() }

@@ -54,8 +54,8 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	if limit != math.MaxInt64 {
 		log.Info("memory", "limit", limit)
 	}
-	defer server.PaceCollector().Stop()
 	node := server.New(st, build(), log)
+	defer server.PaceCollector(node.Frozen).Stop()
 	node.Clock, node.LogLevel = wallClock(), level
 	if err := node.Start(ctx); err != nil {
 		return err
