@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,8 +185,8 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 		}
 	}()
 	for b := range batches {
-		if b.err != nil {
-			return b.err
+		if err := cmp.Or(ctx.Err(), b.err); err != nil {
+			return err
 		}
 		m.apply(b.logs)
 		if len(b.logs) > 0 {

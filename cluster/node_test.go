@@ -80,7 +80,8 @@ func TestReplayGoesToTheCommitIndexOnly(t *testing.T) {
 	require.Equal(t, []string{"committed"}, fsm.all())
 }
 
-// TestReplayInParts replays a log that is read in several parts, whole, with an end that nobody knows to be committed, and damaged in a later part.
+// TestReplayInParts replays a log that is read in several parts: with an end that nobody knows to be committed, broken
+// off, and damaged in a later part.
 func TestReplayInParts(t *testing.T) {
 	t.Parallel()
 	const entries = 40

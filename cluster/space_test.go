@@ -60,14 +60,20 @@ func setSpace(members ...*member) []*atomic.Bool {
 	return full
 }
 
-func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testing.T) {
-	t.Parallel()
-	members := trio(t, nil)
-	full := setSpace(members...)
+// trioWithSpace is three nodes that are ready, and how to fill the disk of each.
+func trioWithSpace(t *testing.T) (members []*member, full []*atomic.Bool) {
+	members = trio(t, nil)
+	full = setSpace(members...)
 	for _, m := range members {
 		m.start()
 	}
 	waitReady(t, members...)
+	return members, full
+}
+
+func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testing.T) {
+	t.Parallel()
+	members, full := trioWithSpace(t)
 	committedIndex(t, "before", members...)
 
 	first := leaderOf(t, members...)
@@ -117,12 +123,7 @@ func TestLeaderWithoutSpaceHandsOverAndAMajorityWithoutSpaceStopsWrites(t *testi
 // refused before, for want of reports, makes no difference for long.
 func TestOneFullAndOneDeadDoNotStopWrites(t *testing.T) {
 	t.Parallel()
-	members := trio(t, nil)
-	full := setSpace(members...)
-	for _, m := range members {
-		m.start()
-	}
-	waitReady(t, members...)
+	members, full := trioWithSpace(t)
 	leader := leaderOf(t, members...)
 	others := followersOf(leader, members...)
 	others[0].crash()

@@ -27,7 +27,7 @@ type FSM struct {
 
 	staged    *stagedRestore // a restore under way
 	replaced  bool           // by a restore, in the batch at hand
-	replaying bool
+	replaying bool           // see Replaying
 
 	// applying is held while entries are applied, and by a backup for the moment in
 	// which it freezes the state. Raft owns the FSM goroutine: nothing can be sent

@@ -11,7 +11,7 @@ import (
 
 // Head is the headers of many answers with status 200, as fasthttp has them and as they are sent.
 type Head struct {
-	fasthttp.ResponseHeader
+	*fasthttp.ResponseHeader
 	beforeDate, beforeLength, behind []byte // what is sent, but for the two values
 }
 
@@ -31,10 +31,11 @@ var (
 
 // NewHead prepares headers, which must not change any more.
 func NewHead(h *fasthttp.ResponseHeader) *Head {
-	p := &Head{}
-	h.CopyTo(&p.ResponseHeader)
-	p.SetContentLength(0)
-	sent := p.AppendBytes(nil)
+	p := &Head{ResponseHeader: h}
+	var sized fasthttp.ResponseHeader // h has no length: an answer without a body must not get one
+	h.CopyTo(&sized)
+	sized.SetContentLength(0)
+	sent := sized.AppendBytes(nil)
 	p.beforeDate, sent = cutValue(sent, dateLine)
 	p.beforeLength, sent = cutValue(sent, lengthLine)
 	p.behind = bytes.TrimSuffix(sent, headEnd)
