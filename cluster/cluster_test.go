@@ -31,6 +31,7 @@ type journal struct {
 	entries []string
 	index   uint64
 	moved   *sync.Cond
+	held    sync.RWMutex // written by whoever keeps snapshots from being written
 }
 
 func newJournal() *journal {
@@ -60,15 +61,18 @@ func (j *journal) ApplyBatch(logs []*raft.Log) []any {
 type journalState struct {
 	Entries []string
 	Index   uint64
+	held    *sync.RWMutex
 }
 
 func (j *journal) Snapshot() (raft.FSMSnapshot, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return journalState{append([]string(nil), j.entries...), j.index}, nil
+	return journalState{append([]string(nil), j.entries...), j.index, &j.held}, nil
 }
 
 func (s journalState) Persist(sink raft.SnapshotSink) error {
+	s.held.RLock()
+	defer s.held.RUnlock()
 	if err := json.NewEncoder(sink).Encode(s); err != nil {
 		sink.Cancel()
 		return err

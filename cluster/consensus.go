@@ -222,7 +222,7 @@ func (n *Node) runMaintenance(ctx context.Context) {
 		} else {
 			stores = now
 		}
-		if n.replayCost() > max(n.cfg.SnapshotThresholdBytes, n.snaps.size.Load()) {
+		if n.due() > 1 {
 			if err := n.Snapshot(); err != nil {
 				n.log.Warn("snapshot", "error", err)
 				pause(ctx, time.Second)
@@ -239,6 +239,15 @@ func (n *Node) replayCost() int64 {
 	entries := int64(n.raft.LastIndex()) - int64(n.snaps.index.Load())
 	return n.store.counters.sinceSnapshot.Load() + replayWeight*max(entries, 0)
 }
+
+// due is how much of the log that a snapshot is taken after there is since the last one.
+func (n *Node) due() float64 {
+	return float64(n.replayCost()) / float64(max(n.cfg.SnapshotThresholdBytes, n.snaps.size.Load()))
+}
+
+// Arrears is how many times over the log is due for a snapshot, beyond what may come while one is written: above 1, the
+// one under way takes too long.
+func (n *Node) Arrears() float64 { return n.due() - 1 }
 
 const maintenanceTick = 500 * time.Millisecond
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -183,6 +184,24 @@ func TestSnapshotIsTriggeredByEntries(t *testing.T) {
 	}
 	eventually(t, func() bool { return m.node.Status().Snapshot > 0 && m.node.replayCost() < 100*replayWeight })
 	require.Less(t, m.node.StorageStats().LogBytes, int64(100*replayWeight)/2)
+}
+
+// A snapshot that is being written has as much log to come as it took to start it, and is late from then on.
+func TestArrearsCountWhatComesBesideASnapshot(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, func(c *Config) { c.SnapshotThresholdBytes = 100 * replayWeight }).start()
+	waitReady(t, m)
+	m.fsm.held.Lock()
+	release := sync.OnceFunc(m.fsm.held.Unlock)
+	t.Cleanup(release)
+	require.Negative(t, m.node.Arrears())
+	for i := 0; m.node.Arrears() <= 1; i++ {
+		require.Less(t, i, 200, "an entry weighs a hundredth of the bound at least")
+		m.propose("x")
+	}
+	require.GreaterOrEqual(t, m.node.replayCost(), int64(2*100*replayWeight))
+	release()
+	eventually(t, func() bool { return m.node.Arrears() < 0 })
 }
 
 func TestNothingIsReadyWithoutStateOrLeader(t *testing.T) {

@@ -6,7 +6,7 @@ package fsm
 func (f *FSM) freeze() *snapshot {
 	f.applying.Lock()
 	defer f.applying.Unlock()
-	s := &snapshot{state: *f.published.Load(), hurry: &f.hurry, frozen: &f.frozen}
+	s := &snapshot{state: *f.published.Load(), pace: &f.pace, frozen: &f.frozen}
 	f.frozen.Add(1)
 	if f.ids != nil {
 		s.identities = f.ids.Snapshot()

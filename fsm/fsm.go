@@ -40,7 +40,7 @@ type FSM struct {
 	verdict   atomic.Pointer[HashVerdict]
 	diverged  func(error) // set before the first entry
 
-	hurry      atomic.Bool  // snapshots take no rests
+	pace       pace         // of snapshots and backups
 	frozen     atomic.Int64 // snapshots and backups that were not released
 	mismatches atomic.Uint64
 	views      *Views
@@ -156,7 +156,12 @@ func (f *FSM) Frozen() int { return int(f.frozen.Load()) }
 
 // Hurry ends the rests of snapshots and backups, those under way included: a node
 // that stops waits for them.
-func (f *FSM) Hurry() { f.hurry.Store(true) }
+func (f *FSM) Hurry() { f.pace.hurry.Store(true) }
+
+// Arrears sets what tells how many times over the log is due for a snapshot, called from any
+// goroutine: above 1, snapshots and backups rest so many times less. Otherwise a log that is
+// written fast outgrows its bound for as long as a snapshot of much takes.
+func (f *FSM) Arrears(times func() float64) { f.pace.arrears.Store(&times) }
 
 // Restore replaces the state by a snapshot. The new state is built and checked
 // beside the old one, which readers see until then.

@@ -24,6 +24,20 @@ const (
 	paceShare = 24
 )
 
+// pace is what snapshots and backups under way go by beside their share.
+type pace struct {
+	hurry   atomic.Bool // somebody waits for them: no rests any more
+	arrears atomic.Pointer[func() float64]
+}
+
+// behind is how many times over the log is due for a snapshot, at least 1.
+func (p *pace) behind() float64 {
+	if f := p.arrears.Load(); f != nil {
+		return max(1, (*f)())
+	}
+	return 1
+}
+
 // flushWriter is a compressor.
 type flushWriter interface {
 	io.Writer
@@ -33,14 +47,14 @@ type flushWriter interface {
 // pacedWriter rests after each step for as long as the share asks for.
 type pacedWriter struct {
 	w     flushWriter
-	hurry *atomic.Bool  // somebody waits for the snapshot: no rests any more
+	pace  *pace
 	rest  float64       // times the time that was worked
 	began time.Time     // of the work since the last look
 	owed  time.Duration // rest that is due; below 0: more was taken
 }
 
-func newPacedWriter(w flushWriter, hurry *atomic.Bool) *pacedWriter {
-	return &pacedWriter{w: w, hurry: hurry, rest: max(0, float64(paceShare)/float64(runtime.GOMAXPROCS(0))-1), began: time.Now()}
+func newPacedWriter(w flushWriter, pace *pace) *pacedWriter {
+	return &pacedWriter{w: w, pace: pace, rest: max(0, float64(paceShare)/float64(runtime.GOMAXPROCS(0))-1), began: time.Now()}
 }
 
 func (p *pacedWriter) Write(b []byte) (n int, err error) {
@@ -59,9 +73,9 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 // pause rests if enough is owed for the work since the last look.
 func (p *pacedWriter) pause() {
 	now := time.Now()
-	p.owed = min(p.owed+time.Duration(float64(now.Sub(p.began))*p.rest), paceCredit)
+	p.owed = min(p.owed+time.Duration(float64(now.Sub(p.began))*p.rest/p.pace.behind()), paceCredit)
 	p.began = now
-	if p.owed < paceRest || p.hurry.Load() {
+	if p.owed < paceRest || p.pace.hurry.Load() {
 		return
 	}
 	time.Sleep(p.owed)

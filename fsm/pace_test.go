@@ -3,7 +3,7 @@ package fsm
 import (
 	"bytes"
 	"errors"
-	"sync/atomic"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,7 +13,7 @@ import (
 
 func TestPacedWriterWritesEverything(t *testing.T) {
 	var want, got bytes.Buffer
-	p := newPacedWriter(writerFunc(got.Write), new(atomic.Bool))
+	p := newPacedWriter(writerFunc(got.Write), new(pace))
 	for size := 1; size < 4*paceStep; size = size*2 + 1 {
 		b := bytes.Repeat([]byte{byte(size)}, size)
 		n, err := p.Write(b)
@@ -29,7 +29,7 @@ func TestPacedWriterWritesEverything(t *testing.T) {
 			return 5, broken
 		}
 		return len(b), nil
-	}), new(atomic.Bool)).Write(make([]byte, 3*paceStep))
+	}), new(pace)).Write(make([]byte, 3*paceStep))
 	require.ErrorIs(t, err, broken)
 	require.Equal(t, paceStep+5, n)
 }
@@ -38,12 +38,12 @@ func TestPacedWriterWritesEverything(t *testing.T) {
 func TestPacedWriterFlushesEachStep(t *testing.T) {
 	broken := errors.New("broken")
 	f := &flushes{}
-	n, err := newPacedWriter(f, new(atomic.Bool)).Write(make([]byte, 3*paceStep+1))
+	n, err := newPacedWriter(f, new(pace)).Write(make([]byte, 3*paceStep+1))
 	require.NoError(t, err)
 	require.Equal(t, 3*paceStep+1, n)
 	require.Equal(t, []int{paceStep, 0, paceStep, 0, paceStep, 0, 1}, f.calls)
 	f.err = broken
-	_, err = newPacedWriter(f, new(atomic.Bool)).Write(make([]byte, 3*paceStep))
+	_, err = newPacedWriter(f, new(pace)).Write(make([]byte, 3*paceStep))
 	require.ErrorIs(t, err, broken)
 }
 
@@ -71,13 +71,33 @@ func TestPacedWriterKeepsToItsShare(t *testing.T) {
 				time.Sleep(step)
 				ended = time.Now()
 				return len(b), nil
-			}), new(atomic.Bool))
+			}), new(pace))
 			p.rest = 5
 			began := time.Now()
 			_, err := p.Write(make([]byte, steps*paceStep))
 			require.NoError(t, err)
 			require.Positive(t, rests)
 			require.InDelta(t, 6*steps*step, time.Since(began), float64(paceRest))
+		})
+	}
+}
+
+// What a log that outgrows its bound asks for is looked up at each rest; it never makes a snapshot slower.
+func TestPacedWriterRestsLessInArrears(t *testing.T) {
+	const steps, step = 3000, 300 * time.Microsecond
+	for arrears, parts := range map[float64]time.Duration{-0.5: 6, 1: 6, 2.5: 3, 5: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			f := New(slog.New(slog.DiscardHandler), NewViews(slog.New(slog.DiscardHandler)))
+			f.Arrears(func() float64 { return arrears })
+			p := newPacedWriter(writerFunc(func(b []byte) (int, error) {
+				time.Sleep(step)
+				return len(b), nil
+			}), &f.pace)
+			p.rest = 5
+			began := time.Now()
+			_, err := p.Write(make([]byte, steps*paceStep))
+			require.NoError(t, err)
+			require.InDelta(t, parts*steps*step, time.Since(began), float64(paceRest))
 		})
 	}
 }

@@ -52,7 +52,7 @@ type snapshotMeta struct {
 type snapshot struct {
 	state      State
 	identities *identity.Snapshot
-	hurry      *atomic.Bool // of the FSM
+	pace       *pace // of the FSM
 	frozen     *atomic.Int64
 	released   atomic.Bool
 }
@@ -82,7 +82,7 @@ func (s *snapshot) write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := bufio.NewWriterSize(newPacedWriter(z, s.hurry), 256<<10)
+	b := bufio.NewWriterSize(newPacedWriter(z, s.pace), 256<<10)
 	if err := s.sections(b); err != nil {
 		return err
 	}

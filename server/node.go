@@ -122,6 +122,7 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	if n.cluster, err = cluster.Start(ctx, n.clusterConfig()); err != nil {
 		return err
 	}
+	n.fsm.Arrears(n.cluster.Arrears)
 	if n.tracing, err = tracing.Start(ctx, n.cluster.ID(), n.build.Version, n.log); err != nil {
 		return err
 	}
