@@ -132,7 +132,7 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 	half := float64(int(min(medianOf(s.Flagraft, perSecond), medianOf(s.Floor, perSecond)) / 2))
 	if b.wants(name + suffixOpen) {
 		s := add(suffixOpen, "", half)
-		if err := b.play(ctx, &play{Scenario: s, turns: []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
+		if err := b.play(ctx, &play{Scenario: s, tails: true, turns: []turn{{side: node, source: source, keep: &s.Flagraft}, {side: floor, source: source, keep: &s.Floor}}}); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (b *bench) besideFloor(ctx context.Context, name, title string, node, floor
 			continue
 		}
 		s := add(suffixOpen+d.suffix, ", "+d.title, half)
-		if err := b.play(ctx, &play{Scenario: s, turns: []turn{
+		if err := b.play(ctx, &play{Scenario: s, tails: true, turns: []turn{
 			{side: node, source: source, keep: &s.Flagraft, beside: d}, {side: floor, source: source, keep: &s.Floor}, {side: floor, source: source, keep: &s.Beside, beside: d},
 		}}); err != nil {
 			return err

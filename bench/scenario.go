@@ -52,10 +52,14 @@ func (b *bench) play(ctx context.Context, plays ...*play) error {
 			}
 		}
 	}
-	for i := range b.Runs {
+	runs := b.Runs
+	if plays[0].tails {
+		runs = b.tails()
+	}
+	for i := range runs {
 		keep := func(p *play, t turn, s Sample) {
 			*t.keep = append(*t.keep, s)
-			b.say("%-28s %-9s %d/%d %9.0f/s  %7.1f us CPU  p99 %7.2f ms  load %.1f", p.Name, t.side.name, i+1, b.Runs, s.PerSecond, s.CPU, s.P99, s.Load)
+			b.say("%-28s %-9s %d/%d %9.0f/s  %7.1f us CPU  p99 %7.2f ms  load %.1f", p.Name, t.side.name, i+1, runs, s.PerSecond, s.CPU, s.P99, s.Load)
 		}
 		if sliced(plays) {
 			if err := b.inSlices(ctx, plays, keep); err != nil {
@@ -87,6 +91,7 @@ func (b *bench) play(ctx context.Context, plays ...*play) error {
 type play struct {
 	*Scenario
 	turns []turn
+	tails bool // more runs; see [Config.tails]
 	whole bool // a slow side's last answers would take too much of a slice
 }
 

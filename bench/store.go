@@ -33,6 +33,9 @@ func (b *bench) store(_ context.Context, _ string) error {
 	return nil
 }
 
+// collections are measured of each store. The first ones after it was filled are the slowest.
+const collections = 11
+
 // putsAfter are the puts after each Snapshot.
 const putsAfter = 20_000
 
@@ -50,7 +53,7 @@ func (b *bench) storeOf(name string, n int) {
 		b.figure(f)
 	}
 	var freeze, wall, cpu, gc []float64
-	for range 2*b.Runs - 1 {
+	for range collections {
 		start := time.Now()
 		runtime.GC()
 		gc = append(gc, time.Since(start).Seconds()*1e3)

@@ -51,10 +51,12 @@ func (r *Report) floorTable() *table {
 }
 
 func (r *Report) latencyTable() *table {
+	tails := Config{Runs: r.Runs}.tails()
 	t := &table{
 		title: "Latency, open loop",
 		note: "Requests fall due at a fixed rate, half of the peak above, and a latency counts from the moment a request was due. Milliseconds, medians " +
-			"of the runs; the ratio is that of the 99.9th percentile.",
+			"of the runs; the ratio is that of the 99.9th percentile. The few requests that it is made of met a stall of the machine, more often than not: there are " +
+			strconv.Itoa(tails) + " runs.",
 		head: []string{"", "req/s", "p50", "p99", "p99.9", "floor p50", "p99", "p99.9", "ratio"},
 	}
 	for _, s := range r.Scenarios {
