@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sort"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -12,26 +13,44 @@ import (
 // keeps a full collection short with ten million entries.
 //
 // Hints are the four bytes of each entry's key behind the prefix that all keys of the leaf share: a search reads one or
-// two records instead of eight. A leaf loaded from a snapshot has none until its first change. A leaf never changes.
+// two records instead of eight. A leaf loaded from a snapshot has none until it is replaced.
+//
+// What is behind the header never changes. New entries are late ones first, in the order they came in: a leaf is copied for
+// every seventeenth entry instead of each.
 type leaf struct {
 	n    uint32
 	skip uint32 // length of the prefix, or noHints
+	came atomic.Uint32
+	late [maxLate]uint32 // slots, as many as came
 }
 
 const (
-	leafHeader = 2 // words
+	maxLate    = 16
+	leafHeader = uint32(unsafe.Sizeof(leaf{}) / unsafe.Sizeof(uint32(0))) // words
 	noHints    = ^uint32(0)
 )
 
+// add makes slots late entries, if there is room for all of them.
+func (l *leaf) add(slots []uint32) bool {
+	came := int(l.came.Load())
+	if came+len(slots) > maxLate {
+		return false
+	}
+	copy(l.late[came:], slots)
+	l.came.Store(uint32(came + len(slots))) // from here on readers look at them
+	return true
+}
+
 // allocLeaf makes room for n slots and, when skip is not noHints, as many hints and the prefix.
 func allocLeaf(n int, skip uint32) *leaf {
-	size := leafHeader + n
+	size := int(leafHeader) + n
 	if skip != noHints {
 		size += n + int(skip+3)/4
 	}
 	words := make([]uint32, size)
-	words[0], words[1] = uint32(n), skip
-	return (*leaf)(unsafe.Pointer(unsafe.SliceData(words)))
+	l := (*leaf)(unsafe.Pointer(unsafe.SliceData(words)))
+	l.n, l.skip = uint32(n), skip
+	return l
 }
 
 // words gives the n words behind the header and off more.
@@ -109,7 +128,7 @@ func (o *ordered) grow(segs *segments, l *leaf, slots []uint32, at []int) *leaf 
 	return g
 }
 
-// without returns a copy of l without entry i.
+// without returns a copy of l without entry i and without its late entries.
 func (l *leaf) without(i int) *leaf {
 	s := allocLeaf(int(l.n)-1, l.skip)
 	removeCopy(s.slots(), l.slots(), i)
@@ -145,7 +164,7 @@ func (l *leaf) candidates(key []byte) (lo, hi int) {
 	return lo, hi
 }
 
-// lowerBound finds the first entry of l that does not sort before (key, at).
+// lowerBound finds the first entry of l, late ones aside, that does not sort before (key, at).
 func (o *ordered) lowerBound(segs *segments, l *leaf, key []byte, at uint32) int {
 	lo, hi := l.candidates(key)
 	slots := l.slots()

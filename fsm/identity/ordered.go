@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sync/atomic"
 )
@@ -13,7 +14,7 @@ const (
 )
 
 // ordered is a B-tree of three levels over slots, sorted by a key of their records, then by slot. Leaves are replaced,
-// never changed, so they have no slack: 8.8 bytes an entry with hints. Readers walk it while the writer works; a key is read from
+// with all the late entries they have by then, so they have little slack: 8.9 bytes an entry with hints. Readers walk it while the writer works; a key is read from
 // the record, an entry whose record is gone is skipped.
 type ordered struct {
 	root atomic.Pointer[[]*branch] // replaced when a branch is
@@ -128,23 +129,72 @@ func (b *branch) all() []*leaf {
 
 // before reports whether the entry at slot sorts before (key, at).
 func (o *ordered) before(body []byte, slot uint32, key []byte, at uint32) bool {
-	c := bytes.Compare(o.key(body), key)
-	return c < 0 || c == 0 && slot < at
+	return entry{o.key(body), slot}.compare(entry{key, at}) < 0
 }
 
-// place is a position: entry i of the leaf that was leaf l of branch b. Another one may be there by now.
+// entry is a slot with the key of its record.
+type entry struct {
+	key  []byte
+	slot uint32
+}
+
+func (e entry) compare(o entry) int {
+	if c := bytes.Compare(e.key, o.key); c != 0 {
+		return c
+	}
+	return cmp.Compare(e.slot, o.slot)
+}
+
+// late gives the late entries of l whose records are there, sorted.
+func (o *ordered) late(segs *segments, l *leaf) (late []entry) {
+	for _, slot := range l.late[:l.came.Load()] {
+		if body := segs.body(slot); body != nil {
+			late = append(late, entry{o.key(body), slot})
+		}
+	}
+	slices.SortFunc(late, entry.compare)
+	return late
+}
+
+// positions says before which entry of l, late ones aside, each of some entries belongs, which are sorted.
+func (o *ordered) positions(segs *segments, l *leaf, some []entry) (slots []uint32, at []int) {
+	slots, at = make([]uint32, len(some)), make([]int, len(some))
+	least := 0 // a record that goes meanwhile must not mislead a reader
+	for i, e := range some {
+		least = max(least, o.lowerBound(segs, l, e.key, e.slot))
+		slots[i], at[i] = e.slot, least
+	}
+	return slots, at
+}
+
+// entries gives all entries of l in order, and how many of them sort before from.
+func (o *ordered) entries(segs *segments, l *leaf, from entry) (all []uint32, before int) {
+	late := o.late(segs, l)
+	if len(from.key) > 0 || from.slot > 0 {
+		before = o.lowerBound(segs, l, from.key, from.slot)
+	}
+	if len(late) == 0 {
+		return l.slots(), before
+	}
+	slots, at := o.positions(segs, l, late)
+	all = make([]uint32, int(l.n)+len(slots))
+	spread(all, l.slots(), at, func(i int) uint32 { return slots[i] })
+	n, _ := slices.BinarySearchFunc(late, from, entry.compare)
+	return all, before + n
+}
+
+// place is where the leaf was that has, or would have, some entry: leaf l of branch b. Another one may be there by now.
 type place struct {
-	b, l, i int
-	leaf    *leaf
+	b, l int
+	leaf *leaf
 }
 
-// seek finds the first entry that does not sort before (key, at); its i may be the length of the leaf.
-func (o *ordered) seek(root []*branch, segs *segments, key []byte, at uint32) (p place) {
+// seek finds the leaf of (key, at).
+func seek(root []*branch, key []byte, at uint32) (p place) {
 	p.b = lastTrue(len(root), func(i int) bool { return root[i].seps.upTo(0, key, at) })
 	b := root[p.b]
 	p.l = lastTrue(len(b.leaves), func(i int) bool { return b.seps.upTo(i, key, at) })
 	p.leaf = b.leaves[p.l].Load()
-	p.i = o.lowerBound(segs, p.leaf, key, at)
 	return p
 }
 
@@ -162,22 +212,20 @@ func lastTrue(n int, is func(int) bool) int {
 	return lo - 1
 }
 
-// insert adds slots, sorted by key and slot, whose records are stored already. Those that go into one leaf replace it once.
+// insert adds slots, sorted by key and slot, whose records are stored already. Those that go into one leaf replace it once
+// at most.
 func (o *ordered) insert(segs *segments, slots ...uint32) {
-	var few [16]int
 	for len(slots) > 0 {
-		root, key := *o.root.Load(), o.key(segs.body(slots[0]))
-		p := o.seek(root, segs, key, slots[0])
-		at := append(few[:0], p.i)
-		for _, slot := range slots[1:] {
-			key := o.key(segs.body(slot))
-			if p.before(root, key, slot) {
-				break
-			}
-			at = append(at, o.lowerBound(segs, p.leaf, key, slot))
+		root := *o.root.Load()
+		p := seek(root, o.key(segs.body(slots[0])), slots[0])
+		n := 1
+		for n < len(slots) && !p.before(root, o.key(segs.body(slots[n])), slots[n]) {
+			n++
 		}
-		o.merge(root, segs, p, slots[:len(at)], at)
-		slots = slots[len(at):]
+		if !p.leaf.add(slots[:n]) {
+			o.merge(root, segs, p, slots[:n])
+		}
+		slots = slots[n:]
 	}
 }
 
@@ -189,8 +237,16 @@ func (p *place) before(root []*branch, key []byte, at uint32) bool {
 	return p.b+1 < len(root) && root[p.b+1].seps.upTo(0, key, at)
 }
 
-// merge puts slots into the leaf at p, each before entry at[i] of it.
-func (o *ordered) merge(root []*branch, segs *segments, p place, slots []uint32, at []int) {
+// merge replaces the leaf at p by one, or several, that have its late entries and more, which are sorted, in their places.
+func (o *ordered) merge(root []*branch, segs *segments, p place, more []uint32) {
+	some := o.late(segs, p.leaf)
+	for _, slot := range more {
+		some = append(some, entry{o.key(segs.body(slot)), slot})
+	}
+	if len(some) > len(more) {
+		slices.SortFunc(some, entry.compare)
+	}
+	slots, at := o.positions(segs, p.leaf, some)
 	old := p.leaf.slots()
 	n := len(old) + len(slots)
 	if n <= maxLeaf {
@@ -200,7 +256,7 @@ func (o *ordered) merge(root []*branch, segs *segments, p place, slots []uint32,
 	all := make([]uint32, n)
 	spread(all, old, at, func(i int) uint32 { return slots[i] })
 	var leaves []*leaf
-	for some := range slices.Chunk(all, share(n, maxLeaf, p.i == len(old))) {
+	for some := range slices.Chunk(all, share(n, maxLeaf, at[0] == len(old))) {
 		leaves = append(leaves, o.newLeaf(segs, some))
 	}
 	o.split(segs, root, p, leaves)
@@ -228,17 +284,22 @@ func share(n, most int, inOrder bool) int {
 
 // remove deletes slot, whose record is still stored with the key it was inserted under.
 func (o *ordered) remove(segs *segments, slot uint32) {
-	root := *o.root.Load()
-	p := o.seek(root, segs, o.key(segs.body(slot)), slot)
-	slots := p.leaf.slots()
-	if p.i == len(slots) || slots[p.i] != slot {
+	root, key := *o.root.Load(), o.key(segs.body(slot))
+	p := seek(root, key, slot)
+	l := p.leaf
+	if late := o.late(segs, l); len(late) > 0 {
+		slots, at := o.positions(segs, l, late)
+		l = o.grow(segs, l, slots, at)
+	}
+	i, slots := o.lowerBound(segs, l, key, slot), l.slots()
+	if i == len(slots) || slots[i] != slot {
 		return
 	}
 	if len(slots) == 1 {
 		o.drop(root, p)
 		return
 	}
-	root[p.b].leaves[p.l].Store(p.leaf.without(p.i))
+	root[p.b].leaves[p.l].Store(l.without(i))
 }
 
 // split publishes a root in which leaves stand for the one at p.
@@ -281,8 +342,9 @@ func (o *ordered) publish(root []*branch, b int, by ...*branch) {
 // ascend calls yield with the entries from (key, at) on, in order, until it returns false.
 func (o *ordered) ascend(segs *segments, key []byte, at uint32, yield func(slot uint32, body []byte) bool) {
 	root := *o.root.Load()
-	p := o.seek(root, segs, key, at)
-	slots := p.leaf.slots()[p.i:]
+	p := seek(root, key, at)
+	slots, before := o.entries(segs, p.leaf, entry{key, at})
+	slots = slots[before:]
 	for {
 		for _, slot := range slots {
 			if body := segs.body(slot); body != nil && !yield(slot, body) {
@@ -294,6 +356,6 @@ func (o *ordered) ascend(segs *segments, key []byte, at uint32, yield func(slot 
 				return
 			}
 		}
-		slots = root[p.b].leaves[p.l].Load().slots()
+		slots, _ = o.entries(segs, root[p.b].leaves[p.l].Load(), entry{})
 	}
 }
