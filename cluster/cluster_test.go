@@ -256,6 +256,9 @@ func startTrio(t *testing.T, change func(i int, c *Config)) []*member {
 	return members
 }
 
+// steady keeps a leader that a stall of a busy machine would depose.
+func steady(_ int, c *Config) { c.Timing.Election, c.Timing.Lease = 4*time.Second, 4*time.Second }
+
 func waitReady(t *testing.T, members ...*member) {
 	t.Helper()
 	for _, m := range members {

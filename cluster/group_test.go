@@ -278,7 +278,7 @@ func TestManyCallsShareAConnection(t *testing.T) {
 
 func TestReadIndexFromEveryNodeSeesAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
-	members := startTrio(t, nil)
+	members := startTrio(t, steady)
 	leader := leaderOf(t, members...)
 	for i := range 30 {
 		index := leader.propose(fmt.Sprint(i)).Index

@@ -197,7 +197,7 @@ func TestNobodyIsRemovedWhileAMemberRestarts(t *testing.T) {
 
 func TestRemovedMemberFindsOutAndStaysOut(t *testing.T) {
 	t.Parallel()
-	members := startTrio(t, nil)
+	members := startTrio(t, steady)
 	leader := leaderOf(t, members...)
 	gone := followersOf(leader, members...)[0]
 	rest := append([]*member{leader}, followersOf(leader, members...)[1])
@@ -211,6 +211,7 @@ func TestRemovedMemberFindsOutAndStaysOut(t *testing.T) {
 	remove(t, leader, id)
 	term := leaderOf(t, rest...).node.LeaderTerm()
 	told := make(chan struct{})
+	gone.cfg.Timing.Election, gone.cfg.Timing.Lease = time.Second, time.Second // it would stand soon
 	gone.start()
 	gone.node.OnRemoved(func() { close(told) })
 	<-told

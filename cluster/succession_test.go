@@ -42,7 +42,7 @@ func TestHeirsOfADeadProcessDoNotWaitForTheirTimers(t *testing.T) {
 
 func TestALeaderThatIsHeardIsNotSucceeded(t *testing.T) {
 	t.Parallel()
-	members := startTrio(t, nil)
+	members := startTrio(t, steady)
 	leader := leaderOf(t, members...)
 	refused := fmt.Errorf("%w: %w", ErrUnavailable, syscall.ECONNREFUSED)
 	for range 50 {
