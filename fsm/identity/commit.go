@@ -214,7 +214,7 @@ func (p *packer) flush() {
 	for at, loc := range p.locs {
 		seg.place(uint32(at), loc)
 	}
-	p.list = append(p.list, seg)
+	p.list = append(p.list, seg.inOrder())
 	p.locs = p.locs[:0]
 }
 

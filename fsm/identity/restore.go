@@ -225,8 +225,8 @@ func (in *snapshotReader) blocks(s *Stores, st *Store, count uint64) []*block {
 		if in.err != nil {
 			break
 		}
-		b := &block{seg: &segment{data: data[:cap(data)], used: len(data), live: len(data) - arenaStart, n: int(n), count: int(n),
-			epoch: s.epoch}, want: int(n)}
+		seg := &segment{data: data[:cap(data)], used: len(data), live: len(data) - arenaStart, n: int(n), count: int(n), epoch: s.epoch}
+		b := &block{seg: seg.inOrder(), want: int(n)}
 		list = append(list, b)
 		work <- b
 	}

@@ -3,6 +3,7 @@ package identity
 import (
 	"slices"
 	"sync/atomic"
+	"unsafe"
 )
 
 const (
@@ -33,6 +34,33 @@ type segment struct {
 	n     int    // slots given
 	count int    // slots with a record
 	epoch uint64 // snapshot epoch for which words may be written
+
+	// Of the moment the segment was written as a whole, in the order of its slots; see touch.
+	span uint64 // bytes of data then in use, rounded down to whole words
+	each uint64 // 1/256 bytes for a slot
+}
+
+// inOrder is for who has just written a segment as a whole, before others see it.
+func (s *segment) inOrder() *segment {
+	if s.used >= minArena { // a smaller one is in the caches, and need not begin at a whole word
+		s.span, s.each = uint64(s.used)&^3, uint64(s.used)<<8/uint64(max(s.n, 1))
+	}
+	return s
+}
+
+// expected is where the record at slot index i lies if all are of the same size: not many cache lines off, and mostly in
+// the same page, until it is replaced.
+func (s *segment) expected(i uint32) (at uint64, ok bool) {
+	at = uint64(i) * s.each >> 8
+	return at, at < s.span
+}
+
+// touch reads where the record at slot index i is expected. What it reads does not matter and is not waited for: the
+// processor finds the page while it waits for the word of the slot, and would begin with that only then.
+func (s *segment) touch(i uint32) {
+	if at, ok := s.expected(i); ok {
+		atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.data[at&^3]))) // atomic: a plain one would be left out
+	}
 }
 
 // loc is the offset in data of the record at slot index i, 0 when there is none.
@@ -51,6 +79,7 @@ func (s *segment) noted(i uint32) ([]byte, Note) {
 	if i >= uint32(len(s.words)) {
 		return nil, Note{}
 	}
+	s.touch(i)
 	note := Note{word: &s.words[i]}
 	note.seen = atomic.LoadUint64(note.word)
 	if uint32(note.seen) == 0 {
@@ -181,7 +210,7 @@ func (c *core) rewrite(i uint32, seg *segment, skip uint32, extra int, epoch uin
 		fresh.place(at, uint32(fresh.used))
 		fresh.used += whole
 	}
-	c.segs.Load().ptr[i].Store(fresh)
+	c.segs.Load().ptr[i].Store(fresh.inOrder())
 	return fresh
 }
 
@@ -194,14 +223,13 @@ func tailSize(need, n int) int {
 // trim gives the unused end of a segment that is full back.
 func (c *core) trim(i uint32, epoch uint64) {
 	seg := c.segs.Load().ptr[i].Load()
-	if spare := len(seg.data) - seg.used; spare < len(seg.data)/32+128 {
-		return
-	}
-	exact := arena(seg.used)
-	copy(exact, seg.data[:seg.used])
 	fresh := *seg
-	fresh.words, fresh.data, fresh.epoch = copyWords(make([]uint64, len(seg.words)), seg.words), exact, epoch
-	c.segs.Load().ptr[i].Store(&fresh)
+	if spare := len(seg.data) - seg.used; spare >= len(seg.data)/32+128 {
+		exact := arena(seg.used)
+		copy(exact, seg.data[:seg.used])
+		fresh.words, fresh.data, fresh.epoch = copyWords(make([]uint64, len(seg.words)), seg.words), exact, epoch
+	}
+	c.segs.Load().ptr[i].Store(fresh.inOrder())
 }
 
 // remove empties a slot; a segment without records gives its memory back.
