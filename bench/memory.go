@@ -307,6 +307,14 @@ func (m *memory) growLog(ctx context.Context) (int64, error) {
 		if n := status.Storage.LogBytes; n >= least && n <= most {
 			return n, nil
 		}
+		if status.Storage.LogBytes > most {
+			// A snapshot is due or under way: it is to be done before as much has come again.
+			select {
+			case <-time.After(5 * time.Second):
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
 		const step = 20_000
 		if err := m.put(ctx, m.requests.ShortPuts(m.next, uint64(m.next)), step); err != nil {
 			return 0, err
