@@ -43,31 +43,47 @@ func indexSegments(key sipKey, list []*segment, hashes [][]uint64) (*core, error
 	}
 	segs.n.Store(int32(len(list)))
 	c.segs.Store(segs)
-	c.index.Store(newDirectory(count))
 
-	// The two halves touch different structures; the sort is the longer one.
+	// The two halves touch different structures.
 	sorted := make(chan error, 1)
 	go func() { sorted <- c.loadOrders(segs, count) }()
+	c.loadIndex(list, count, hashes)
+	return c, <-sorted
+}
+
+// loadIndex fills the index bucket by bucket: each lies in the processor's caches meanwhile.
+func (c *core) loadIndex(list []*segment, count int, hashes [][]uint64) {
+	words := make([]uint64, 0, count)
 	for i, seg := range list {
 		for at := range uint32(seg.n) {
+			if seg.loc(at) == 0 {
+				continue
+			}
 			var h uint64
 			if hashes != nil {
 				h = hashes[i][at]
-			} else if body := seg.body(at); body != nil {
-				h = key.hash(bodyIdentifier(body))
+			} else {
+				h = c.key.hash(bodyIdentifier(seg.body(at)))
 			}
-			if seg.loc(at) != 0 {
-				c.indexInsert(h, uint32(i)<<segmentBits|at)
-			}
+			words = append(words, indexWord(h, uint32(i)<<segmentBits|at))
 		}
 	}
-	return c, <-sorted
+	d := newDirectory(count)
+	c.index.Store(d)
+	for _, w := range sortByDigits(words, make([]uint64, count), 64-int(d.depth), int(d.depth)) {
+		if b := d.bucket(w); !b.full() {
+			b.words[b.free(w)] = w // not atomically, which takes three times as long: nobody reads yet
+		} else {
+			c.indexInsert(w, uint32(w&slotMask)-1)
+			d = c.index.Load()
+		}
+	}
 }
 
 // loadOrders builds the two ordered indexes.
 func (c *core) loadOrders(segs *segments, count int) error {
-	names := make([]sortEntry, 0, count)
-	var aliases []sortEntry
+	names := make([]uint32, 0, count)
+	var aliases []uint32
 	for i := range segs.ptr {
 		seg := segs.ptr[i].Load()
 		for at := range uint32(seg.n) {
@@ -76,26 +92,18 @@ func (c *core) loadOrders(segs *segments, count int) error {
 				continue
 			}
 			slot := uint32(i)<<segmentBits | at
-			names = append(names, sortEntry{slot: slot})
+			names = append(names, slot)
 			if bodyHasAlias(body) {
-				aliases = append(aliases, sortEntry{slot: slot})
+				aliases = append(aliases, slot)
 			}
 		}
 	}
-	unique := sortSlots(names, 0, func(slot uint32) []byte { return bodyIdentifier(segs.body(slot)) })
-	if !unique {
+	var by sorter
+	if !by.sort(names, func(slot uint32) []byte { return bodyIdentifier(segs.body(slot)) }) {
 		return errDuplicate
 	}
-	sortSlots(aliases, 0, func(slot uint32) []byte { return bodyAlias(segs.body(slot)) })
-	c.names.load(segs, entrySlots(names))
-	c.aliases.load(segs, entrySlots(aliases))
+	by.sort(aliases, func(slot uint32) []byte { return bodyAlias(segs.body(slot)) })
+	c.names.load(segs, names)
+	c.aliases.load(segs, aliases)
 	return nil
-}
-
-func entrySlots(entries []sortEntry) []uint32 {
-	slots := make([]uint32, len(entries))
-	for i, e := range entries {
-		slots[i] = e.slot
-	}
-	return slots
 }

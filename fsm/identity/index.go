@@ -34,18 +34,24 @@ func position(h uint64, n int) int {
 
 func (b *bucket) full() bool { return (b.used+1)*8 > len(b.words)*7 }
 
+// indexWord is the entry of a slot under hash h.
+func indexWord(h uint64, slot uint32) uint64 { return h&^slotMask | uint64(slot+1) }
+
 // insert writes an entry that is not there; the bucket is not full.
 func (b *bucket) insert(h uint64, slot uint32) {
-	i := position(h, len(b.words))
-	for {
+	atomic.StoreUint64(&b.words[b.free(h)], indexWord(h, slot))
+}
+
+// free finds the place of an entry that is not there, and counts it.
+func (b *bucket) free(h uint64) int {
+	for i := position(h, len(b.words)); ; {
 		w := b.words[i]
 		if w == emptyWord || w&slotMask == tombstone {
 			if w == emptyWord {
 				b.used++
 			}
 			b.live++
-			atomic.StoreUint64(&b.words[i], h&^slotMask|uint64(slot+1))
-			return
+			return i
 		}
 		if i++; i == len(b.words) {
 			i = 0

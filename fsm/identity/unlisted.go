@@ -3,14 +3,14 @@ package identity
 // unlisted is what Perform stored in a core and did not put into its names yet: many at once, in order, take a fraction
 // of the time, since a leaf is copied once for all that go into it.
 type unlisted struct {
-	core    *core
-	entries []sortEntry
+	core  *core
+	slots []uint32
 }
 
 // listing is the unlisted of several cores, with the room of earlier ones.
 type listing struct {
-	of    []unlisted
-	slots []uint32
+	of []unlisted
+	by sorter
 }
 
 // toList notes that the identity at slot belongs into the names of c.
@@ -27,7 +27,7 @@ func (s *Stores) toList(c *core, slot uint32) {
 		c.unlisted = n + 1
 	}
 	u := &l.of[c.unlisted-1]
-	u.entries = append(u.entries, sortEntry{slot: slot})
+	u.slots = append(u.slots, slot)
 }
 
 // list puts into the names of c what is not there yet: before something is taken out of them.
@@ -40,13 +40,9 @@ func (s *Stores) list(c *core) {
 
 func (l *listing) list(u *unlisted) {
 	segs := u.core.segs.Load()
-	sortSlots(u.entries, 0, func(slot uint32) []byte { return bodyIdentifier(segs.body(slot)) })
-	l.slots = l.slots[:0]
-	for _, e := range u.entries {
-		l.slots = append(l.slots, e.slot)
-	}
-	u.core.names.insert(segs, l.slots...)
-	u.entries = u.entries[:0]
+	l.by.sort(u.slots, func(slot uint32) []byte { return bodyIdentifier(segs.body(slot)) })
+	u.core.names.insert(segs, u.slots...)
+	u.slots = u.slots[:0]
 }
 
 // detach lets cores begin with new entries.
@@ -62,17 +58,15 @@ func (l *listing) settle() {
 		u := &l.of[i]
 		l.list(u)
 		u.core = nil
-		if cap(u.entries) > spare {
-			u.entries = nil
+		if cap(u.slots) > spare {
+			u.slots = nil
 		}
 	}
 	l.of = l.of[:0]
 	if cap(l.of) > spare {
 		l.of = nil
 	}
-	if cap(l.slots) > spare {
-		l.slots = nil
-	}
+	l.by.trim(spare)
 }
 
 // Settle makes the pages by identifier show what Perform stored. FSM goroutine only.
