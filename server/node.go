@@ -105,12 +105,15 @@ func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 }
 
 // Start brings the node up: management first, so that a long replay can be watched, then the cluster, then the API. ctx bounds the start.
+// After an error the node has been stopped again, in order; the error is ctx's when that ended first.
 func (n *Node) Start(ctx context.Context) (err error) {
 	n.started = time.Now()
 	n.log.Info("starting", n.settings.Attributes()...)
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, n.Stop(ctx))
+			bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.settings.StopTimeout)
+			defer cancel()
+			err = errors.Join(err, n.Stop(bound))
 		}
 	}()
 	if err := CheckSettings(n.settings); err != nil {

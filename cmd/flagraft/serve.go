@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,11 +42,12 @@ func newServeCommand() *cobra.Command {
 	return cmd
 }
 
-// serve runs a node until the process is told to stop; a second signal ends it at once.
+// serve runs a node until the process is told to stop, which may be while it still starts; a second signal ends it at once.
 func serve(ctx context.Context, st *settings.Settings) error {
 	keepFilesPrivate()
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // with the first signal the default handling is back
 	log, level := newLogger(st)
 	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
 	if err != nil {
@@ -58,13 +60,16 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	defer server.PaceCollector(node.Frozen).Stop()
 	node.Clock, node.LogLevel = wallClock(), level
 	if err := node.Start(ctx); err != nil {
-		return err
+		if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+			return err
+		}
+		log.Info("told to stop before it served")
+		return node.Stop(context.WithoutCancel(ctx)) // which the start has done: how that went
 	}
 	if st.Demo {
 		welcome(ctx, node, log)
 	}
 	reloadOnHangup(ctx, node)
-	stop() // the default handling of signals is back
 	log.Info("stopping")
 	return stopWithin(context.WithoutCancel(ctx), st.StopTimeout+2*st.ProbeInterval, stopSlack, os.Stderr, node.Stop)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -24,4 +26,34 @@ func TestAStopThatIsStuckEnds(t *testing.T) {
 	stuck := func(context.Context) error { <-free; return nil }
 	require.ErrorContains(t, stopWithin(t.Context(), time.Millisecond, time.Millisecond, &out, stuck), "did not stop within 2ms")
 	require.Contains(t, out.String(), "TestAStopThatIsStuckEnds", "it says what waits")
+}
+
+// TestAStopDuringTheStart: a node that is told to stop while it starts, at whichever moment, has stopped in order, and starts again.
+func TestAStopDuringTheStart(t *testing.T) {
+	dir := t.TempDir()
+	for wait := time.Duration(0); wait < 100*time.Millisecond; wait += 4 * time.Millisecond {
+		ctx, cancel := context.WithCancel(t.Context())
+		if wait == 0 {
+			cancel()
+		}
+		told := time.AfterFunc(wait, cancel)
+		cmd := newServeCommand()
+		cmd.SetArgs([]string{"--data-dir", dir, "--api-addr", "127.0.0.1:0", "--cluster-addr", "127.0.0.1:0", "--gossip-addr", "", "--management-addr", "127.0.0.1:0", "--log-level", "error"})
+		require.NoError(t, cmd.ExecuteContext(ctx), "told after %v", wait)
+		told.Stop()
+		cancel()
+	}
+}
+
+// TestAStartThatFailsSaysSo, which is no stop in order.
+func TestAStartThatFailsSaysSo(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no-directory")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	cmd := newServeCommand()
+	cmd.SetArgs([]string{"--data-dir", file, "--api-addr", "127.0.0.1:0", "--cluster-addr", "127.0.0.1:0", "--gossip-addr", "", "--management-addr", "", "--log-level", "error"})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	require.ErrorContains(t, cmd.ExecuteContext(t.Context()), "no-directory")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorContains(t, cmd.ExecuteContext(ended), "no-directory", "whatever else it was told")
 }
