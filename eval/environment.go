@@ -130,8 +130,9 @@ type Evaluation struct {
 	candidates []uint64 // bit per segment that may match
 	matched    []uint64 // bit per segment
 	winners    []int32  // by precedence, the place of the override that wins
-	buf        []byte   // hash input
-	any        bool     // some segment matched
+	waiting    waiting
+	buf        []byte // hash input
+	any        bool   // some segment matched
 
 	segmentKey string  // of the segment being matched
 	queried    Value   // result of the last JSONPath query
@@ -177,12 +178,19 @@ func (e *Environment) DecideFeatures(s *Subject, ev *Evaluation) {
 	for i := range e.features {
 		f := &e.features[i]
 		winner := winners[f.precedence]
-		if f.split == nil && (winner == NoOverride || f.splits == nil) {
-			outcomes[i] = Outcome{winner, NoVariant}
-		} else {
-			outcomes[i] = f.decide(s, ev, winner)
+		outcomes[i] = Outcome{winner, NoVariant}
+		if f.split == nil && (winner == NoOverride || f.splits == nil) || !s.hasIdentity {
+			continue
+		}
+		switch choice := f.choice(winner); {
+		case choice == nil:
+		case choice.settled:
+			outcomes[i].Variant = choice.always
+		default:
+			e.chooseLater(s, ev, i, choice)
 		}
 	}
+	e.chooseWaiting(s, ev)
 	if ev.Trace != nil {
 		ev.Trace.addFeatures(e, s, ev)
 	}
@@ -261,27 +269,32 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 // decide picks the variant of one feature, of which override winner, or none, wins.
 func (f *feature) decide(s *Subject, ev *Evaluation, winner int32) Outcome {
 	outcome := Outcome{winner, NoVariant}
-	choice := f.split
-	if winner != NoOverride {
-		choice = nil
-		if f.splits != nil {
-			choice = f.splits[winner]
-		}
-	}
-	switch {
+	switch choice := f.choice(winner); {
 	case choice == nil || !s.hasIdentity:
 	case choice.settled:
 		outcome.Variant = choice.always
 	default:
-		outcome.Variant = choice.choose(ev.percentage(choice.key, s.key))
+		ev.join(choice.key, s.key)
+		outcome.Variant = choice.choose(percentageOf(ev.buf))
 	}
 	return outcome
 }
 
-// percentage is Percentage on the evaluation's own buffer.
-func (ev *Evaluation) percentage(first, second string) float64 {
+// choice is the split that decides the variant when override winner, or none, wins;
+// nil when there are no variants.
+func (f *feature) choice(winner int32) *split {
+	switch {
+	case winner == NoOverride:
+		return f.split
+	case f.splits == nil:
+		return nil
+	}
+	return f.splits[winner]
+}
+
+// join puts what is hashed for two ids into the evaluation's own buffer.
+func (ev *Evaluation) join(first, second string) {
 	ev.buf = append(ev.buf[:0], first...)
 	ev.buf = append(ev.buf, ',')
 	ev.buf = append(ev.buf, second...)
-	return percentageOf(ev.buf)
 }

@@ -21,26 +21,36 @@ func Percentage[A, B ~string | ~[]byte](first A, second B) float64 {
 // percentageOf is the bucket of the joined ids.
 func percentageOf(joined []byte) float64 {
 	bucket := md5Mod9999(joined)
-	if bucket == 9998 {
+	if bucket == hashedAgain {
 		bucket = rehash(joined)
 	}
-	return float64(bucket) / 9998 * 100
+	return percentageOfBucket(bucket)
 }
 
+// hashedAgain is the bucket that would be 100 percent.
+const hashedAgain = 9998
+
+func percentageOfBucket(bucket uint64) float64 { return float64(bucket) / 9998 * 100 }
+
+// rehash is the bucket of joined ids whose first one was hashedAgain.
 func rehash(joined []byte) uint64 {
 	for n := 2; ; n++ {
 		ids := strings.Join(slices.Repeat([]string{string(joined)}, n), ",")
-		if bucket := md5Mod9999([]byte(ids)); bucket != 9998 {
+		if bucket := md5Mod9999([]byte(ids)); bucket != hashedAgain {
 			return bucket
 		}
 	}
 }
 
 // md5Mod9999 is the MD5 of data as a big-endian 128-bit number modulo 9999.
-// With constants only, the compiler needs no division.
 func md5Mod9999(data []byte) uint64 {
-	const wordMod = (1 << 64) % 9999
 	sum := md5.Sum(data)
-	high, low := binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:])
+	return mod9999(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:]))
+}
+
+// mod9999 is a number of 128 bits modulo 9999. With constants only, the compiler needs
+// no division.
+func mod9999(high, low uint64) uint64 {
+	const wordMod = (1 << 64) % 9999
 	return (high%9999*wordMod + low%9999) % 9999
 }
