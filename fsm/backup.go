@@ -61,7 +61,7 @@ type BackupOrigin struct {
 
 // Backup writes everything this node has applied, as of one entry, to w. It
 // holds up neither readers nor Apply; while it runs, the first write to each
-// 2,048 identities copies 8 KB. The result is the header that was written.
+// 2,048 identities copies 16 KB. The result is the header that was written.
 // Errors are w's, or [ErrNotBorn].
 func (f *FSM) Backup(w io.Writer, from BackupOrigin) (BackupHeader, error) {
 	s := f.freeze()

@@ -3,6 +3,7 @@ package identity
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -184,9 +185,13 @@ func TestSnapshotIsFrozenRecordForRecord(t *testing.T) {
 	var b bytes.Buffer
 	_, err := sn.WriteTo(&b)
 	require.NoError(t, err)
+	_, err = sn.WriteTo(io.Discard)
+	require.ErrorIs(t, err, ErrReleased)
 	sn.Release()
 	sn.Release()
-	_, err = sn.WriteTo(&b)
+	released := s.Snapshot()
+	released.Release()
+	_, err = released.WriteTo(io.Discard)
 	require.ErrorIs(t, err, ErrReleased)
 	restored, err := Restore(&b)
 	require.NoError(t, err)

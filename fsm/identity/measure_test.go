@@ -1,7 +1,6 @@
 package identity
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -192,17 +191,17 @@ func (m *measurement) paced() {
 
 	m.s.SetLimits(Limits{TraitBytes: 64 << 10, Identities: 2 * m.n})
 	sn := m.s.Snapshot()
+	size, err := sn.WriteTo(io.Discard)
+	require.NoError(m.t, err)
+	sn.Release()
+	sn = m.s.Snapshot()
 	var done atomic.Bool
 	go func() {
-		var slow slowWriter
-		start := time.Now()
-		for time.Since(start) < 10*time.Second {
-			if _, err := sn.WriteTo(&slow); err != nil {
-				panic(err)
-			}
+		slow := slowWriter{bytes: size, start: time.Now()}
+		if _, err := sn.WriteTo(&slow); err != nil {
+			panic(err)
 		}
-		m.t.Logf("WriteTo: %.1f B/identity, %.0f MB/s beside the puts", float64(slow.n)/float64(slow.runs*sn.Count()),
-			float64(slow.n)/time.Since(start).Seconds()/1e6)
+		m.t.Logf("WriteTo: %.1f B/identity in %s beside the puts", float64(slow.written)/float64(sn.Count()), time.Since(slow.start))
 		done.Store(true)
 	}()
 	var peak float64
@@ -244,16 +243,16 @@ func (w *worstPut) String() string {
 	return fmt.Sprintf("worst put %.2f ms, %.2f ms CPU", w.wall.Seconds()*1e3, w.cpu.Seconds()*1e3)
 }
 
+// slowWriter takes ten seconds for so many bytes.
 type slowWriter struct {
-	n    int64
-	runs int
+	bytes, written int64
+	start          time.Time
 }
 
 func (w *slowWriter) Write(b []byte) (int, error) {
-	if bytes.HasPrefix(b, []byte(snapshotMagic)) {
-		w.runs++
-	}
-	w.n += int64(len(b))
+	w.written += int64(len(b))
+	due := time.Duration(float64(w.written) / float64(w.bytes) * float64(10*time.Second))
+	time.Sleep(time.Until(w.start.Add(due)))
 	return len(b), nil
 }
 

@@ -24,11 +24,12 @@ const (
 	snapshotEnd     = 0xe5
 )
 
-// ErrReleased says that the snapshot was released before it was written.
+// ErrReleased says that the snapshot was released, or written already.
 var ErrReleased = errors.New("identity: snapshot was released")
 
 // Snapshot is the state frozen at one moment. Taking it costs a pointer per 2,048 identities; while it is held, the
-// first write to each segment clones 8 KB and arenas that are rewritten stay in memory: do not hold it for long.
+// first write to each segment clones 16 KB, and an arena that is rewritten stays in memory until WriteTo is past it:
+// do not hold it for long.
 type Snapshot struct {
 	seed         [16]byte
 	lastIdentity uint64
@@ -39,6 +40,7 @@ type Snapshot struct {
 
 	owner    *atomic.Int64
 	released atomic.Bool
+	written  bool
 }
 
 type frozenStore struct {
@@ -91,11 +93,12 @@ func (sn *Snapshot) Release() {
 	}
 }
 
-// WriteTo writes the snapshot in large pieces.
+// WriteTo writes the snapshot in large pieces, once: it lets go of what it has written.
 func (sn *Snapshot) WriteTo(w io.Writer) (int64, error) {
-	if sn.released.Load() {
+	if sn.released.Load() || sn.written {
 		return 0, ErrReleased
 	}
+	sn.written = true
 	sw := &snapshotWriter{w: w}
 	b := append(sw.buf, snapshotMagic...)
 	b = append(b, snapshotVersion)
@@ -143,7 +146,8 @@ func (sw *snapshotWriter) store(f *frozenStore) {
 		b = appendBytes(b, []byte(f.keys.keys[i].name))
 	}
 	sw.buf = b
-	for _, seg := range f.segs {
+	for i, seg := range f.segs {
+		f.segs[i] = nil // the store may have replaced it, and then nobody else needs it
 		for at := range uint32(len(seg.words)) {
 			loc := seg.loc(at)
 			if loc == 0 {
