@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"strconv"
@@ -84,6 +85,11 @@ type memoryWatch struct {
 	level atomic.Int32
 	used  atomic.Int64
 	loop  *actor.Loop
+
+	// Of the loop: the collection that used goes by, since when, and how long one takes that was asked for.
+	cycles uint64
+	since  time.Time
+	took   time.Duration
 }
 
 // The runtime's metrics that make up the memory in use.
@@ -113,8 +119,34 @@ func (w *memoryWatch) run(ctx context.Context) {
 			return
 		case <-tick.C:
 			w.measure()
+			if w.tight() {
+				w.collect()
+			}
 		}
 	}
+}
+
+// What was found alive is old news after a second, and collecting may take a twentieth of the time.
+const (
+	memoryStale     = time.Second
+	memoryPatience  = 20
+	collectionCount = "/gc/cycles/total:gc-cycles"
+)
+
+// collect has the runtime collect, unless it just did. A node that is short of memory stores nothing, so it allocates
+// little and the next collection may be minutes away: till then it would refuse what there is room for again.
+func (w *memoryWatch) collect() {
+	now, count := time.Now(), []metrics.Sample{{Name: collectionCount}}
+	metrics.Read(count)
+	if cycles := count[0].Value.Uint64(); cycles != w.cycles {
+		w.cycles, w.since = cycles, now
+	}
+	if now.Sub(w.since) < max(memoryStale, memoryPatience*w.took) {
+		return
+	}
+	runtime.GC()
+	w.took = time.Since(now)
+	w.measure()
 }
 
 // memoryInUse is what the runtime says now.
