@@ -22,8 +22,7 @@ func TestAShortageEndsThoughNobodyAllocates(t *testing.T) {
 	defer w.stop()
 	require.True(t, w.short())
 	require.Never(t, func() bool { return !w.short() }, 3*memoryStale/2, memoryEvery/2, "the memory is needed still")
-	runtime.KeepAlive(ballast)
-	ballast = nil
+	runtime.KeepAlive(ballast) // and not after this
 	require.Eventually(t, func() bool { return !w.tight() }, time.Minute, memoryEvery/2)
 }
 
