@@ -178,16 +178,13 @@ func (e *Environment) DecideFeatures(s *Subject, ev *Evaluation) {
 	for i := range e.features {
 		f := &e.features[i]
 		winner := winners[f.precedence]
-		outcomes[i] = Outcome{winner, NoVariant}
-		if f.split == nil && (winner == NoOverride || f.splits == nil) || !s.hasIdentity {
+		if f.split == nil && (winner == NoOverride || f.splits == nil) {
+			outcomes[i] = Outcome{winner, NoVariant}
 			continue
 		}
-		switch choice := f.choice(winner); {
-		case choice == nil:
-		case choice.settled:
-			outcomes[i].Variant = choice.always
-		default:
-			e.chooseLater(s, ev, i, choice)
+		var open *split
+		if outcomes[i], open = f.decide(s, winner); open != nil {
+			e.chooseLater(s, ev, i, open)
 		}
 	}
 	e.chooseWaiting(s, ev)
@@ -249,7 +246,12 @@ func (e *Environment) EvaluateFeature(s *Subject, ev *Evaluation, i int) Outcome
 	for w, word := range p.mask {
 		e.matchWord(s, ev, w, word&ev.candidates[w])
 	}
-	return f.decide(s, ev, p.winner(ev))
+	outcome, open := f.decide(s, p.winner(ev))
+	if open != nil {
+		ev.join(open.key, s.key)
+		outcome.Variant = open.choose(percentageOf(ev.buf))
+	}
+	return outcome
 }
 
 func (ev *Evaluation) prepare(e *Environment, s *Subject) {
@@ -266,18 +268,17 @@ func (ev *Evaluation) prepare(e *Environment, s *Subject) {
 	s.pathWork = jsonpath.MaxWork
 }
 
-// decide picks the variant of one feature, of which override winner, or none, wins.
-func (f *feature) decide(s *Subject, ev *Evaluation, winner int32) Outcome {
-	outcome := Outcome{winner, NoVariant}
+// decide picks the variant of one feature, of which override winner, or none, wins,
+// unless it depends on a hash: then open is the split that has to choose.
+func (f *feature) decide(s *Subject, winner int32) (o Outcome, open *split) {
 	switch choice := f.choice(winner); {
 	case choice == nil || !s.hasIdentity:
+		return Outcome{winner, NoVariant}, nil
 	case choice.settled:
-		outcome.Variant = choice.always
+		return Outcome{winner, choice.always}, nil
 	default:
-		ev.join(choice.key, s.key)
-		outcome.Variant = choice.choose(percentageOf(ev.buf))
+		return Outcome{winner, NoVariant}, choice
 	}
-	return outcome
 }
 
 // choice is the split that decides the variant when override winner, or none, wins;

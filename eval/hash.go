@@ -30,7 +30,7 @@ func percentageOf(joined []byte) float64 {
 // hashedAgain is the bucket that would be 100 percent.
 const hashedAgain = 9998
 
-func percentageOfBucket(bucket uint64) float64 { return float64(bucket) / 9998 * 100 }
+func percentageOfBucket(bucket uint64) float64 { return float64(bucket) / hashedAgain * 100 }
 
 // rehash is the bucket of joined ids whose first one was hashedAgain.
 func rehash(joined []byte) uint64 {

@@ -128,17 +128,15 @@ func (w *memoryWatch) run(ctx context.Context) {
 
 // What was found alive is old news after a second, and collecting may take a twentieth of the time.
 const (
-	memoryStale     = time.Second
-	memoryPatience  = 20
-	collectionCount = "/gc/cycles/total:gc-cycles"
+	memoryStale    = time.Second
+	memoryPatience = 20
 )
 
 // collect has the runtime collect, unless it just did. A node that is short of memory stores nothing, so it allocates
 // little and the next collection may be minutes away: till then it would refuse what there is room for again.
 func (w *memoryWatch) collect() {
-	now, count := time.Now(), []metrics.Sample{{Name: collectionCount}}
-	metrics.Read(count)
-	if cycles := count[0].Value.Uint64(); cycles != w.cycles {
+	now := time.Now()
+	if cycles := readCollections().count; cycles != w.cycles {
 		w.cycles, w.since = cycles, now
 	}
 	if now.Sub(w.since) < max(memoryStale, memoryPatience*w.took) {

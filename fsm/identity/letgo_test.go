@@ -14,7 +14,7 @@ func TestASnapshotLetsGoOfWhatItHasWritten(t *testing.T) {
 	m := loaded(t, segments*segmentSize)
 	sn := m.s.Snapshot()
 	defer sn.Release()
-	w := watching{t: t}
+	var w watching
 	for _, seg := range sn.stores[0].segs {
 		w.data = append(w.data, weak.Make(&seg.data[0]))
 	}
@@ -36,7 +36,6 @@ func TestASnapshotLetsGoOfWhatItHasWritten(t *testing.T) {
 
 // watching counts the arenas that are still there when something is written.
 type watching struct {
-	t    *testing.T
 	data []weak.Pointer[byte]
 	held []int
 }
