@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 var (
@@ -92,6 +93,24 @@ func (a *Actor[M]) fill(batch []M) []M {
 		}
 	}
 	return batch
+}
+
+// Await is for the turn of an actor of StartBatch: it appends one more message to the
+// batch, or returns false when until fires first, there is no room, or the actor is told to stop and
+// nothing waits. The turn goes on with the batch that it returns.
+func (a *Actor[M]) Await(batch []M, until <-chan time.Time) ([]M, bool) {
+	if len(batch) == cap(batch) {
+		return batch, false
+	}
+	select {
+	case m, ok := <-a.mailbox:
+		if !ok {
+			return batch, false
+		}
+		return append(batch, m), true
+	case <-until:
+		return batch, false
+	}
 }
 
 // Tell puts m into the mailbox and waits while it is full. It returns

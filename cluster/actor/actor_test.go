@@ -2,9 +2,11 @@ package actor_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -48,6 +50,39 @@ func TestBatchTakesWhatWaitsWhileATurnRuns(t *testing.T) {
 	close(release)
 	a.Stop()
 	require.Equal(t, [][]int{{0}, {1, 2, 3, 4, 5, 6, 7, 8}}, batches)
+}
+
+func TestTurnAwaitsMore(t *testing.T) {
+	never, now := make(chan time.Time), make(chan time.Time)
+	close(now)
+	var a *actor.Actor[int]
+	turns := make(chan []int, 10)
+	a = actor.StartBatch(3, func(b []int) {
+		b, more := a.Await(b, never)
+		for more && len(b) < 3 {
+			b, more = a.Await(b, never)
+		}
+		if more {
+			_, more = a.Await(b, now) // there is no room
+			require.False(t, more)
+		}
+		turns <- slices.Clone(b)
+	})
+	for i := range 4 {
+		require.NoError(t, a.Tell(t.Context(), i))
+	}
+	require.Equal(t, []int{0, 1, 2}, <-turns)
+	a.Stop()
+	require.Equal(t, []int{3}, <-turns)
+
+	a = actor.StartBatch(3, func(b []int) {
+		b, more := a.Await(b, now)
+		require.False(t, more)
+		turns <- slices.Clone(b)
+	})
+	require.NoError(t, a.Tell(t.Context(), 1))
+	require.Equal(t, []int{1}, <-turns)
+	a.Stop()
 }
 
 func TestTellGivesUpWithItsContextAndWhenStopped(t *testing.T) {
