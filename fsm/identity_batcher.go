@@ -72,9 +72,7 @@ func (b *IdentityBatcher) Submit(ctx context.Context, batch []byte, told *Writte
 }
 
 func (b *IdentityBatcher) turn(batch []*batchRequest) {
-	batch = b.gather(batch)
-	defer clear(batch) // keep nothing alive that was not in the batch at first
-	for len(batch) > 0 {
+	for batch = b.gather(batch); len(batch) > 0; {
 		guard := b.guard()
 		body := identity.AppendBatch(binary.BigEndian.AppendUint64(nil, uint64(TimeOf(b.clock()))))
 		n := 0
@@ -107,14 +105,14 @@ func (b *IdentityBatcher) turn(batch []*batchRequest) {
 
 // gather waits for batches that are as good as on their way.
 func (b *IdentityBatcher) gather(batch []*batchRequest) []*batchRequest {
-	patience := b.rhythm.patience(time.Now())
+	patience := time.Until(b.rhythm.until)
 	if patience <= 0 || !b.rhythm.misses(batch) {
 		return batch
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for more := true; more && b.rhythm.misses(batch); {
-		batch, more = b.mailbox.Await(batch, timer.C)
+		batch, more = b.mailbox.Await(timer.C)
 	}
 	return batch
 }

@@ -34,9 +34,6 @@ func (r *rhythm) note(batches []*batchRequest, proposed Span, err error) {
 	r.until = proposed.Ended.Add(min(proposed.Ended.Sub(proposed.Began)/gatherShare, gatherMost))
 }
 
-// patience is how long batches may be waited for; none when the last entry is a while ago.
-func (r *rhythm) patience(now time.Time) time.Duration { return r.until.Sub(now) }
-
 // misses tells whether a node of the last two entries has no batch in hand.
 func (r *rhythm) misses(batches []*batchRequest) bool {
 	for _, nodes := range r.last {

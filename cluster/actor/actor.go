@@ -5,7 +5,8 @@
 //   - Start: one message a turn (rules, registries, caches);
 //   - StartBatch: a turn takes everything that waits (the Writer, identity and
 //     usage batchers). While a turn runs, the next batch gathers, so "send at
-//     once when idle, gather while one is in flight" needs no timer;
+//     once when idle, gather while one is in flight" needs no timer, and a turn
+//     that knows of more to come may Await it;
 //   - Go with a Signal: a loop that only needs "something changed" or a timer
 //     (environment actors, schedulers).
 //
@@ -40,6 +41,8 @@ type Actor[M any] struct {
 	// mailbox safe; another actor could not do that without the same problem.
 	sending sync.RWMutex
 	stopped bool
+
+	batch []M // of StartBatch's goroutine: the turn at hand
 }
 
 // Start runs handle for each message, in order, on one goroutine. size bounds the mailbox.
@@ -60,12 +63,12 @@ func StartBatch[M any](size int, handle func([]M)) *Actor[M] {
 	a := newActor[M](size)
 	go func() {
 		defer close(a.done)
-		batch := make([]M, 0, cap(a.mailbox))
+		a.batch = make([]M, 0, cap(a.mailbox))
 		for m := range a.mailbox {
-			batch = a.fill(append(batch, m))
-			handle(batch)
-			clear(batch) // keep nothing alive for the collector
-			batch = batch[:0]
+			a.batch = a.fill(append(a.batch, m))
+			handle(a.batch)
+			clear(a.batch) // keep nothing alive for the collector
+			a.batch = a.batch[:0]
 		}
 	}()
 	return a
@@ -95,21 +98,22 @@ func (a *Actor[M]) fill(batch []M) []M {
 	return batch
 }
 
-// Await is for the turn of an actor of StartBatch: it appends one more message to the
-// batch, or returns false when until fires first, there is no room, or the actor is told to stop and
-// nothing waits. The turn goes on with the batch that it returns.
-func (a *Actor[M]) Await(batch []M, until <-chan time.Time) ([]M, bool) {
-	if len(batch) == cap(batch) {
-		return batch, false
+// Await is for handle of StartBatch: it adds one more message to the batch of the turn
+// and returns that, or false when until fires first, there is no room, or the actor is
+// told to stop and nothing waits.
+func (a *Actor[M]) Await(until <-chan time.Time) ([]M, bool) {
+	if len(a.batch) == cap(a.batch) {
+		return a.batch, false
 	}
 	select {
 	case m, ok := <-a.mailbox:
 		if !ok {
-			return batch, false
+			return a.batch, false
 		}
-		return append(batch, m), true
+		a.batch = append(a.batch, m)
+		return a.batch, true
 	case <-until:
-		return batch, false
+		return a.batch, false
 	}
 }
 

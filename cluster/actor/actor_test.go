@@ -53,36 +53,24 @@ func TestBatchTakesWhatWaitsWhileATurnRuns(t *testing.T) {
 }
 
 func TestTurnAwaitsMore(t *testing.T) {
-	never, now := make(chan time.Time), make(chan time.Time)
-	close(now)
 	var a *actor.Actor[int]
-	turns := make(chan []int, 10)
+	turns := make(chan []int, 3)
+	until := make(chan time.Time)
 	a = actor.StartBatch(3, func(b []int) {
-		b, more := a.Await(b, never)
-		for more && len(b) < 3 {
-			b, more = a.Await(b, never)
-		}
-		if more {
-			_, more = a.Await(b, now) // there is no room
-			require.False(t, more)
+		for more := true; more; {
+			b, more = a.Await(until)
 		}
 		turns <- slices.Clone(b)
 	})
 	for i := range 4 {
 		require.NoError(t, a.Tell(t.Context(), i))
 	}
-	require.Equal(t, []int{0, 1, 2}, <-turns)
+	require.Equal(t, []int{0, 1, 2}, <-turns, "there is no more room")
+	until <- time.Time{}
+	require.Equal(t, []int{3}, <-turns, "it fired")
+	require.NoError(t, a.Tell(t.Context(), 4))
 	a.Stop()
-	require.Equal(t, []int{3}, <-turns)
-
-	a = actor.StartBatch(3, func(b []int) {
-		b, more := a.Await(b, now)
-		require.False(t, more)
-		turns <- slices.Clone(b)
-	})
-	require.NoError(t, a.Tell(t.Context(), 1))
-	require.Equal(t, []int{1}, <-turns)
-	a.Stop()
+	require.Equal(t, []int{4}, <-turns, "it is to stop")
 }
 
 func TestTellGivesUpWithItsContextAndWhenStopped(t *testing.T) {
