@@ -43,7 +43,7 @@ type flagInput struct {
 
 type flagStateInput struct {
 	Enabled  route.Optional[bool]               `json:"enabled"`
-	Value    route.Optional[flagValue]          `json:"value" v:"null"`
+	Value    route.Optional[flagValue]          `json:"value" v:"null,whole"`
 	Variants route.Optional[[]flagVariantInput] `json:"variants" v:"null"`
 }
 
@@ -180,14 +180,11 @@ func (in flagInput) write(c *Ctx, replace bool) (flag, error) {
 	return renderFlag(c)
 }
 
-// checkSegments refuses overrides without a segment and two of one.
+// checkSegments refuses two overrides of one segment.
 func (in flagInput) checkSegments() error {
 	errs, seen := &route.Errors{}, map[uint64]bool{}
 	for i, o := range in.Overrides.Value {
-		switch {
-		case o.Segment.ID == 0:
-			errs.At("segment_overrides").Item(i).At("segment").Add("id", route.MsgRequired)
-		case seen[o.Segment.ID]:
+		if seen[o.Segment.ID] {
 			errs.At("segment_overrides").Item(i).Add("segment", MsgSegmentTwice)
 		}
 		seen[o.Segment.ID] = true

@@ -64,7 +64,7 @@ func TestFlag(t *testing.T) {
 			`{"environment_default":{"value":{"type":"integer","value":"2147483648"}}}`:    `{"environment_default":{"value":["Ensure this value is less than or equal to 2147483647."]}}`,
 			`{"environment_default":{"value":{"type":"boolean","value":"yes"}}}`:           `{"environment_default":{"value":["'yes' is not a valid boolean"]}}`,
 			`{"environment_default":{"value":{"type":"float","value":"1"}}}`:               `{"environment_default":{"value":{"type":["\"float\" is not a valid choice."]}}}`,
-			`{"segment_overrides":[{"enabled":true}]}`:                                     `{"segment_overrides":[{"segment":{"id":["This field is required."]}}]}`,
+			`{"segment_overrides":[{"enabled":true}]}`:                                     `{"segment_overrides":[{"segment":["This field is required."]}]}`,
 			`{"segment_overrides":[{"segment":{"id":99},"enabled":true}]}`:                 `{"segment_overrides":[{"segment":{"id":["Segment not found."]}}]}`,
 			fmt.Sprintf(`{"segment_overrides":[%s,%s]}`, override(a, ``), override(a, ``)): `{"segment_overrides":[{},{"segment":["Duplicate segment_id values are not allowed"]}]}`,
 			`{"environment_default":{"variants":[{"id":7,"weight":5}]}}`:                   `{"environment_default":{"variants":[{"id":["Invalid pk \"7\" - object does not exist."]}]}}`,
@@ -184,4 +184,22 @@ func TestFlagTakesUpEmptyOverride(t *testing.T) {
 	h.link(f, a)
 	h.post(experiments+"update-flag-v1/", fmt.Sprintf(`{"feature":{"id":%d},"segment":{"id":%d},"enabled":true,"value":{"type":"string","value":"x"}}`, f, a), 204)
 	require.Equal(t, int64(0), h.priority(f))
+}
+
+func TestPatchNeedsWholeElements(t *testing.T) {
+	h := newHarness(t)
+	f := h.post("/api/v1/projects/1/features/", `{"name":"m","multivariate_options":[{"string_value":"a","default_percentage_allocation":60}]}`, 201).id()
+	h.patch(fmt.Sprintf("/api/__future__/environments/env-key/features/%d/", f), `{"environment_default":{"variants":[{"id":1}]}}`, 400)
+	st := h.get("/api/v1/environments/env-key/featurestates/", 200).object()["results"].([]any)[0].(map[string]any)["id"]
+	h.patch(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%v/", st), `{"multivariate_feature_state_values":[{"multivariate_feature_option":1}]}`, 400)
+	for s := range fsm.FeatureStatesByFeature.All(h.node.FSM.State(), f) {
+		require.Equal(t, 60.0, s.Multivariate[0].Percentage)
+	}
+}
+
+func TestPatchNeedsWholeValues(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"n","initial_value":"5"}`)
+	h.patch(fmt.Sprintf("/api/__future__/environments/env-key/features/%d/", f), `{"environment_default":{"value":{"value":"7"}}}`, 400)
+	h.patch(fmt.Sprintf("/api/__future__/environments/env-key/features/%d/", f), `{"environment_default":{"value":{"type":"string"}}}`, 400)
 }

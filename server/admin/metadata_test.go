@@ -192,3 +192,10 @@ func TestMetadataGoesWithProject(t *testing.T) {
 		t.Fatal("a field is left")
 	}
 }
+
+func TestPatchNeedsWholeCustomFields(t *testing.T) {
+	h := newHarness(t)
+	m := h.field("jira", "str", fsm.ContentFeature, ``)
+	f := h.feature(fmt.Sprintf(`{"name":"f","metadata":[{"model_field":%d,"field_value":"J-1"}]}`, m))
+	h.patch(fmt.Sprintf("/api/v1/projects/1/features/%d/", f), fmt.Sprintf(`{"metadata":[{"model_field":%d}]}`, m), 400)
+}

@@ -14,13 +14,6 @@ type onboardingTask struct {
 	CompletedAt fsm.Time `json:"completed_at"`
 }
 
-// Validate wants a name in a PATCH, too.
-func (t *onboardingTask) Validate(e *route.Errors) {
-	if t.Name == "" {
-		e.Add("name", "This field is required.")
-	}
-}
-
 type onboardingTools struct {
 	Completed    bool     `json:"completed"`
 	Integrations []string `json:"integrations" v:"max=100"`

@@ -83,20 +83,6 @@ type conditionFault string
 
 func (f conditionFault) Error() string { return string(f) }
 
-// Validate asks for what a PATCH may leave out elsewhere, but not inside new rules.
-func (in *ruleInput) Validate(errs *route.Errors) {
-	if in.Type == "" {
-		errs.Add("type", route.MsgRequired)
-	}
-}
-
-// Validate is [ruleInput.Validate] for conditions.
-func (in *conditionInput) Validate(errs *route.Errors) {
-	if in.Operator == "" {
-		errs.Add("operator", route.MsgRequired)
-	}
-}
-
 // checkRules refuses rules that nest too deep or hold too many conditions.
 func checkRules(c *Ctx, rules []ruleInput) error {
 	depth, conditions := measure(rules)

@@ -41,7 +41,7 @@ func (s *Schema) Decode(c *Call) (any, error) {
 
 // decoder binds values to Go members.
 type decoder struct {
-	partial bool // PATCH: nothing is required, nothing gets a default
+	partial bool // PATCH: outside of lists and of what is whole nothing is required, nothing gets a default
 }
 
 func (d *decoder) path(fields []*field, c *Call, dst reflect.Value) bool {
@@ -197,6 +197,9 @@ func (d *decoder) bind(f *field, v Value, dst reflect.Value, errs *Errors) {
 	case shapeList:
 		d.list(f, v, dst, errs)
 	case shapeObject:
+		if f.whole {
+			d = &decoder{}
+		}
 		d.nested(f.target.obj, v, dst, errs)
 	default:
 		if msg := f.leaf(v, dst); msg != "" {
@@ -241,10 +244,10 @@ func (d *decoder) list(f *field, v Value, dst reflect.Value, errs *Errors) {
 		return
 	}
 	out := reflect.MakeSlice(f.target.typ, len(v.Items), len(v.Items))
-	inner := &Errors{}
+	inner, complete := &Errors{}, decoder{} // also in a PATCH: an element takes the place of what was there
 	for i, item := range v.Items {
 		e := &Errors{}
-		d.element(f.target.elem, item, out.Index(i), e)
+		complete.element(f.target.elem, item, out.Index(i), e)
 		f.report(inner, i, e, objects)
 	}
 	if objects && !inner.Empty() {

@@ -122,6 +122,19 @@ func TestPatchRequiresNothing(t *testing.T) {
 	require.Equal(t, `{"name":["This field may not be blank."]}`, bodyOf(err))
 }
 
+func TestPatchRequiresWholeElements(t *testing.T) {
+	type change struct {
+		Parts Optional[[]part] `json:"parts"`
+		Some  Optional[part]   `json:"some"`
+		Whole Optional[nested] `json:"whole" v:"null,whole"`
+	}
+	_, err := decodeAs[change](t, "PATCH", "application/json", `{"parts":[{"operator":"IN"},{"sub":[{}]}],"some":{},"whole":{}}`)
+	require.JSONEq(t, `{"parts":[{},{"operator":["This field is required."],"sub":[{"n":["This field is required."]}]}],
+		"whole":{"n":["This field is required."]}}`, bodyOf(err))
+	_, err = decodeAs[change](t, "PATCH", "application/json", `{"whole":null}`)
+	require.NoError(t, err)
+}
+
 func TestDecodeForms(t *testing.T) {
 	w, err := decodeAs[widget](t, "POST", "application/x-www-form-urlencoded; charset=utf-8", "name=a+b&count=3&on=on&tags=1&tags=2&owner=")
 	require.NoError(t, err)

@@ -32,6 +32,7 @@
 //	email url uuid slug   formats of strings
 //	pk           a primary key: DRF's related-field messages instead of the integer ones
 //	nonempty     a list that may not be empty
+//	whole        an object whose members are required in a PATCH, too; elements of lists always are such
 //	csv          a query list separated by commas
 //
 // A missing member leaves its Go zero value; use Optional[T] where missing, null and a value must be told apart. An input type (or any

@@ -84,7 +84,7 @@ type field struct {
 
 // rules is the v tag.
 type rules struct {
-	required, null, blank, notrim, pk, nonempty, csv bool
+	required, null, blank, notrim, pk, nonempty, csv, whole bool
 
 	hasMin, hasMax bool
 	min, max       int64
@@ -299,6 +299,8 @@ func (r *rules) set(name, arg string) (err error) {
 		r.nonempty = true
 	case "csv":
 		r.csv = true
+	case "whole":
+		r.whole = true
 	case "min":
 		r.hasMin = true
 		r.min, err = strconv.ParseInt(arg, 10, 64)
