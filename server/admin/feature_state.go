@@ -179,6 +179,9 @@ func createFeatureState(c *Ctx, in featureStateCreate) (typedState, error) {
 	if err := in.target(c, f, &s); err != nil {
 		return typedState{}, err
 	}
+	if !c.HasEnvironment(c.Environment, stateKey(s.Kind() == fsm.StateSegment)) { // what the body came to, not what it looked like
+		return typedState{}, route.PermissionDenied()
+	}
 	if err := c.directWrite(s); err != nil {
 		return typedState{}, err
 	}
@@ -210,7 +213,7 @@ func (in featureStateCreate) target(c *Ctx, f fsm.Feature, s *fsm.FeatureState) 
 		return route.Field("feature", MsgForeignFeature)
 	}
 	store := c.Identities().Environment(c.Environment.ID)
-	if in.Segment.Value != 0 {
+	if in.Segment.Set && !in.Segment.Null {
 		fs := fsm.FeatureSegments.Ref(c, in.Segment.Value)
 		switch {
 		case fs == nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
 
 const (
@@ -181,4 +182,19 @@ func TestDefaultStateComesBack(t *testing.T) {
 	r := h.post(environmentStates1, fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":7}`, f), 201)
 	require.Contains(t, r.Raw, `"feature_state_value":7,`)
 	require.Contains(t, r.Raw, `"enabled":true`)
+}
+
+func TestSegmentPermissionIsNoKeyToIdentityOverrides(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	_, id := h.newIdentity("ann")
+	h.grant(fsm.LevelEnvironment, 1, "MANAGE_SEGMENT_OVERRIDES")
+	const path = "/api/v1/features/featurestates/"
+	h.do("member", "POST", path, fmt.Sprintf(`{"feature":%d,"environment":1,"identity":%d,"enabled":true}`, f, id)).must(403)
+	for _, zero := range []string{`0`, `"0"`, `-0`} {
+		r := h.do("member", "POST", path, fmt.Sprintf(`{"feature":%d,"environment":1,"identity":%d,"enabled":true,"feature_segment":%s}`, f, id, zero))
+		require.Contains(t, []int{400, 403}, r.Status, r.Raw)
+	}
+	h.send("POST", path, fmt.Sprintf("feature=%d&environment=1&identity=%d&enabled=true&feature_segment=", f, id), []route.Header{
+		{Name: "Content-Type", Value: "application/x-www-form-urlencoded"}, {Name: "Authorization", Value: "Token member"}}).must(403)
 }
