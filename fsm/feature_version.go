@@ -140,6 +140,10 @@ func (tx *Tx) EndVersions(environment uint64) {
 	for _, v := range FeatureVersionsByEnvironment.List(tx, environment) {
 		if v.Phase == VersionServing {
 			for _, s := range StatesInPlace(tx, environment, v.Feature) {
+				if s.State.LiveFrom.IsZero() {
+					s.State.LiveFrom = tx.now
+					s.State.UpdatedAt = max(s.State.UpdatedAt, tx.now) // not scheduled
+				}
 				tx.place(s, 0)
 			}
 		}

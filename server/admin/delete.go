@@ -19,7 +19,13 @@ func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 	fsm.PermissionsByObject.DeleteAll(c.Tx, fsm.LevelEnvironment, e.ID)
 	fsm.UsagesByKey.DeleteAll(c.Tx, e.ID)
 	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentEnvironment, e.ID)
+	sick := fsm.FeatureHealthEventsByEnvironment.List(c, e.ID)
 	fsm.FeatureHealthEventsByEnvironment.DeleteAll(c.Tx, e.ID)
+	for _, event := range sick {
+		if f, ok := fsm.Features.Get(c, event.Feature); ok {
+			tagHealth(c, f)
+		}
+	}
 	fsm.FeatureExportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.FeatureImportsByEnvironment.DeleteAll(c.Tx, e.ID)
 	fsm.EnvironmentOnboardings.Delete(c.Tx, e.ID)
@@ -112,6 +118,12 @@ func deleteMetadataFieldTree(c *Ctx, field uint64) {
 func deleteGroupTree(c *Ctx, g fsm.Group) {
 	for _, p := range fsm.ProjectsByOrganisation.List(c, g.Organisation) {
 		disownGroup(c, p.ID, g.ID)
+	}
+	for _, i := range fsm.InvitesByOrganisation.List(c, g.Organisation) {
+		if slices.Contains(i.Groups, g.ID) {
+			i.Groups = withoutIDs(i.Groups, []uint64{g.ID})
+			fsm.Invites.Put(c.Tx, i)
+		}
 	}
 	fsm.GroupMembersByGroup.DeleteAll(c.Tx, g.ID)
 	fsm.PermissionsByGroup.DeleteAll(c.Tx, g.ID)

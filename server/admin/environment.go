@@ -167,6 +167,9 @@ func environmentFree(c *Ctx, e fsm.Environment) error {
 			return route.Field("api_key", "environment with this api key already exists.")
 		}
 	}
+	if was := fsm.Environments.Ref(c, e.ID); was != nil && was.Name == e.Name {
+		return nil // a clone may have the name of another; it keeps it
+	}
 	for other := range fsm.EnvironmentsByProject.Refs(c, e.Project) {
 		if other.Name == e.Name && other.ID != e.ID {
 			return route.NonField("An environment with this name already exists.")

@@ -33,8 +33,8 @@ func mayCloneEnvironment(c *Ctx) error {
 	return nil
 }
 
-// cloneEnvironment copies settings, custom fields (unless others are sent), live states and segment overrides, not identities and keys. Two environments may get the same name this
-// way, as in the reference.
+// cloneEnvironment copies settings, custom fields (unless others are sent), states and segment overrides with the times they go live at, not
+// identities and keys. Two environments may get the same name this way, as in the reference.
 func cloneEnvironment(c *Ctx, in struct {
 	environmentRef
 	Name     string       `json:"name" v:"required,max=2000"`
@@ -57,7 +57,8 @@ func cloneEnvironment(c *Ctx, in struct {
 	return clonedEnvironment{ID: e.ID, Name: e.Name, APIKey: e.APIKey, Project: e.Project}, nil
 }
 
-// copyStates copies the environment defaults and the segment overrides that are live.
+// copyStates copies the environment defaults and the segment overrides. One that is not live yet comes with its time: without a default a
+// feature would be in no state at all.
 func copyStates(c *Ctx, from, to uint64) {
 	for _, s := range fsm.FeatureStatesByEnvironment.List(c, from, fsm.StateDefault) {
 		copyState(c, s, to, 0)
@@ -77,9 +78,6 @@ func copyStates(c *Ctx, from, to uint64) {
 
 // copyState copies one state; the copy hashes multivariate values by its own id.
 func copyState(c *Ctx, s fsm.FeatureState, to, segment uint64) {
-	if s.LiveFrom > c.Now() {
-		return
-	}
 	s.ID, s.UUID, s.Environment, s.FeatureSegment, s.Seed, s.FeatureVersion = 0, c.Tx.NewUUID(), to, segment, 0, 0
 	s.CreatedAt, s.UpdatedAt = c.Now(), c.Now()
 	s.Multivariate = slices.Clone(s.Multivariate)

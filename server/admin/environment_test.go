@@ -186,3 +186,32 @@ func TestEnvironmentMetrics(t *testing.T) {
 	}
 	require.Equal(t, []float64{4, 4, 1, 0}, values)
 }
+
+func TestCloneOfTheSameNameCanBeChanged(t *testing.T) {
+	h := newHarness(t)
+	key := h.post("/api/v1/environments/env-key/clone/", `{"name":"Env"}`, 200).object()["api_key"]
+	h.patch("/api/v1/environments/env-key/", `{"hide_sensitive_data":true}`, 200)
+	h.put(fmt.Sprintf("/api/v1/environments/%v/", key), `{"name":"Env","description":"x"}`, 200)
+	other := h.newEnvironment("Other")
+	h.patch(fmt.Sprintf("/api/v1/environments/%v/", other["api_key"]), `{"name":"Env"}`, 400)
+}
+
+func TestCloneKeepsWhatIsScheduled(t *testing.T) {
+	h := newHarness(t)
+	f, s := h.feature(`{"name":"f"}`), h.segment("s")
+	const later = "2099-01-01T00:00:00Z"
+	h.post("/api/v1/features/featurestates/", fmt.Sprintf(`{"feature":%d,"environment":1,"feature_segment":%d,"enabled":true,"live_from":%q}`, f, h.link(f, s), later), 201)
+	state := h.get("/api/v1/environments/env-key/featurestates/", 200).object()["results"].([]any)[0].(map[string]any)["id"]
+	h.put(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%v/", state), fmt.Sprintf(`{"live_from":%q}`, later), 200)
+	clone := h.post("/api/v1/environments/env-key/clone/", `{"name":"clone"}`, 200).object()["id"]
+	links, times := 0, []string{}
+	for _, row := range h.get(fmt.Sprintf("/api/v1/features/featurestates/?environment=%v", clone), 200).object()["results"].([]any) {
+		r := row.(map[string]any)
+		times = append(times, r["live_from"].(string))
+		if r["feature_segment"] != nil {
+			links++
+		}
+	}
+	require.Equal(t, 1, links)
+	require.Equal(t, []string{later, later}, times)
+}

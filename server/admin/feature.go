@@ -98,7 +98,7 @@ func deleteFeature(c *Ctx, _ featureRef) (route.Empty, error) {
 	fsm.FeatureVersionsByFeature.DeleteAll(c.Tx, f.ID)
 	fsm.FeatureVersionStatesByFeature.DeleteAll(c.Tx, f.ID)
 	for _, s := range fsm.SegmentsByProject.List(c, f.Project) {
-		if s.Feature == f.ID { // only for this feature
+		if s.Feature == f.ID { // only for this feature now, though others may have overrides from before
 			removeSegment(c, s)
 		}
 	}

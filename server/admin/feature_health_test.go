@@ -161,3 +161,13 @@ func FuzzHealthPost(f *testing.F) {
 		}
 	})
 }
+
+func TestUnhealthyGoesWithTheEnvironment(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	h.do("", "POST", h.hook("Webhook"), `{"feature":"f","environment":"Env","status":"unhealthy"}`).must(200)
+	require.Equal(t, []string{"Unhealthy"}, h.tags(f))
+	h.remove("/api/v1/environments/env-key/", 204)
+	h.get(healthEvents, 200).is(`[]`)
+	require.Empty(t, h.tags(f))
+}

@@ -100,6 +100,11 @@ func createImported(c *Ctx, t transferredFeature) error {
 	if faults := nameFaults(c, t.Name); len(faults) > 0 {
 		return route.Field("file", t.Name+": "+faults[0])
 	}
+	if t.InitialValue != nil {
+		if msg := c.valueFault(*t.InitialValue); msg != "" {
+			return route.Field("file", t.Name+": initial_value: "+msg)
+		}
+	}
 	if err := (featureCreate{}).room(c); err != nil {
 		return err
 	}

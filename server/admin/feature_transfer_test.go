@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime/multipart"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -178,4 +179,26 @@ func FuzzReadTransfer(f *testing.F) {
 		require.NoError(t, err, "%s", again)
 		require.Len(t, second, len(features))
 	})
+}
+
+func TestImportLeavesSharesWhole(t *testing.T) {
+	h := newHarness(t)
+	h.secondEnvironment()
+	f := h.post("/api/v1/projects/1/features/", `{"name":"m","multivariate_options":[{"string_value":"a","default_percentage_allocation":100}]}`, 201).id()
+	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"m","value":null,"type":"unicode","enabled":true,"multivariate":[{"percentage_allocation":50,"default_percentage_allocation":50,"value":"b","type":"unicode"}]}]`)
+	for s := range fsm.FeatureStatesByFeature.All(h.node.FSM.State(), f) {
+		total := 0.0
+		for _, v := range s.Multivariate {
+			total += v.Percentage
+		}
+		require.LessOrEqual(t, total, 100.0, "environment %d", s.Environment)
+	}
+}
+
+func TestImportObeysTheValueLimit(t *testing.T) {
+	h := newHarness(t)
+	h.secondEnvironment()
+	long := strings.Repeat("x", 30_000)
+	h.post("/api/v1/projects/1/features/", fmt.Sprintf(`{"name":"n","initial_value":%q}`, long), 400)
+	h.upload("admin", 1, "SKIP", fmt.Sprintf(`[{"name":"n","initial_value":%q,"value":null,"type":"unicode","enabled":true,"multivariate":[]}]`, long)).must(400)
 }

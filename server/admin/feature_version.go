@@ -111,7 +111,7 @@ func listFeatureVersions(c *Ctx, in struct {
 		rows = slices.DeleteFunc(rows, func(v fsm.FeatureVersion) bool { return v.Live() != in.IsLive.Value })
 	}
 	slices.SortFunc(rows, newestVersion)
-	return paginateSized(c, rows, renderFeatureVersion)
+	return paginateSized(c, rows, c.renderFeatureVersion)
 }
 
 // newestVersion sorts versions: those that have no time yet, then the latest.
@@ -134,7 +134,7 @@ func createFeatureVersion(c *Ctx, in featureVersionInput) (featureVersion, error
 	if in.Publish {
 		d.publish()
 	}
-	return renderFeatureVersion(fsm.FeatureVersions.Put(c.Tx, d.version)), nil
+	return c.renderFeatureVersion(fsm.FeatureVersions.Put(c.Tx, d.version)), nil
 }
 
 // change makes a draft what the input says.
@@ -170,7 +170,7 @@ func getFeatureVersion(c *Ctx, in featureVersionRef) (featureVersionDetail, erro
 	if !ok {
 		return featureVersionDetail{}, route.NotFound(fsm.FeatureVersions.Name())
 	}
-	return featureVersionDetail{featureVersion: renderFeatureVersion(v), Previous: previousVersion(c, v), Feature: v.Feature, Environment: v.Environment}, nil
+	return featureVersionDetail{featureVersion: c.renderFeatureVersion(v), Previous: previousVersion(c, v), Feature: v.Feature, Environment: v.Environment}, nil
 }
 
 // previousVersion is the newest published version that is older than v, which is as old as now until it has a time.
@@ -234,7 +234,15 @@ func publishFeatureVersion(c *Ctx, in struct {
 	return publishedVersion{d.version.LiveFrom}, nil
 }
 
-func renderFeatureVersion(v fsm.FeatureVersion) featureVersion {
+// userOrNull is the id of a user who still exists.
+func (c *Ctx) userOrNull(id uint64) *uint64 {
+	if fsm.Users.Ref(c, id) == nil {
+		return nil
+	}
+	return &id
+}
+
+func (c *Ctx) renderFeatureVersion(v fsm.FeatureVersion) featureVersion {
 	return featureVersion{CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Published: v.Published(), LiveFrom: v.LiveFrom, UUID: v.UUID,
-		IsLive: v.Live(), PublishedBy: idOrNull(v.PublishedBy), CreatedBy: idOrNull(v.CreatedBy), Description: v.Description}
+		IsLive: v.Live(), PublishedBy: c.userOrNull(v.PublishedBy), CreatedBy: c.userOrNull(v.CreatedBy), Description: v.Description}
 }

@@ -288,3 +288,23 @@ func TestWhatVersionsHoldGoesWithIt(t *testing.T) {
 	h.remove("/api/v1/environments/env-key/", 204)
 	require.Zero(t, left())
 }
+
+func TestStatesAreLiveAfterVersions(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	h.post(fmt.Sprintf("/api/v1/environments/1/features/%d/versions/", f), `{"publish_immediately":true}`, 201)
+	h.post("/api/v1/environments/env-key/disable-v2-versioning/", nil, 202)
+	require.NotNil(t, h.get("/api/v1/environments/env-key/featurestates/", 200).object()["results"].([]any)[0].(map[string]any)["live_from"])
+}
+
+func TestVersionOfADeletedAuthor(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	h.grant(fsm.LevelProject, 1)
+	path := fmt.Sprintf("/api/v1/environments/1/features/%d/versions/", f)
+	h.do("member", "POST", path, `{"publish_immediately":true}`).must(201)
+	h.do("member", "DELETE", "/api/v1/auth/users/me/", `{}`).must(204)
+	require.Nil(t, h.get(path, 200).object()["results"].([]any)[0].(map[string]any)["published_by"])
+}

@@ -170,3 +170,11 @@ func TestMemberProjectPermissions(t *testing.T) {
 	h.get(path(h.member.ID), 200).is(`{"permissions":["VIEW_PROJECT"],"admin":false,"tag_based_permissions":[]}`)
 	h.do("member", "GET", path(h.member.ID), nil).must(403)
 }
+
+func TestInviteLosesADeletedGroup(t *testing.T) {
+	h := newHarness(t)
+	g := h.post(h.groups(), `{"name":"g"}`, 201).id()
+	i := h.post(h.organisationPath()+"invites/", fmt.Sprintf(`{"email":"x@example.com","permission_groups":[%d]}`, g), 201).id()
+	h.remove(fmt.Sprintf("%s%d/", h.groups(), g), 204)
+	require.Empty(t, h.get(fmt.Sprintf("%sinvites/%d/", h.organisationPath(), i), 200).object()["permission_groups"])
+}

@@ -213,7 +213,7 @@ func addOption(c *Ctx, o fsm.MultivariateOption) fsm.MultivariateOption {
 	o = fsm.MultivariateOptions.Put(c.Tx, o)
 	for _, s := range fsm.FeatureStatesByFeature.List(c, o.Feature) {
 		if s.Kind() == fsm.StateDefault {
-			s.Multivariate = append(slices.Clip(s.Multivariate), defaultShare(c.Tx, o))
+			s.Multivariate = append(slices.Clip(s.Multivariate), shareWithin(c.Tx, o, s.Multivariate))
 			fsm.FeatureStates.Put(c.Tx, s)
 		}
 	}
@@ -228,17 +228,22 @@ func shareInVersions(c *Ctx, o fsm.MultivariateOption) {
 		if s.State.Kind() != fsm.StateDefault {
 			continue
 		}
-		share := defaultShare(c.Tx, o)
-		total := share.Percentage
-		for _, v := range s.State.Multivariate {
-			total += v.Percentage
-		}
-		if total > 100 {
-			share.Percentage = 0
-		}
-		s.State.Multivariate = append(slices.Clip(s.State.Multivariate), share)
+		s.State.Multivariate = append(slices.Clip(s.State.Multivariate), shareWithin(c.Tx, o, s.State.Multivariate))
 		fsm.FeatureVersionStates.Put(c.Tx, s)
 	}
+}
+
+// shareWithin is the option's default share beside others, or none where they leave no room for it.
+func shareWithin(tx *fsm.Tx, o fsm.MultivariateOption, others []fsm.MultivariateValue) fsm.MultivariateValue {
+	share := defaultShare(tx, o)
+	total := share.Percentage
+	for _, v := range others {
+		total += v.Percentage
+	}
+	if total > 100 {
+		share.Percentage = 0
+	}
+	return share
 }
 
 // replaceOption stores a changed option. The reference books nothing, but what clients get has changed.

@@ -217,7 +217,12 @@ func (p permissionResource) apply(c *Ctx, in permissionInput, r *fsm.Permission)
 		return err
 	}
 	if in.Permissions.Set {
-		r.Permissions = slices.Compact(slices.Clone(in.Permissions.Value))
+		r.Permissions = nil
+		for _, key := range in.Permissions.Value {
+			if !slices.Contains(r.Permissions, key) {
+				r.Permissions = append(r.Permissions, key)
+			}
+		}
 	}
 	if p.level != fsm.LevelOrganisation {
 		in.Admin.Into(&r.Admin)

@@ -92,3 +92,9 @@ func TestDetailedPermissions(t *testing.T) {
 	h.get(fmt.Sprintf("%s%d/", path, h.stranger.ID), 404)
 	h.do("member", "GET", fmt.Sprintf("%senv-key/user-detailed-permissions/%d/", environments, h.member.ID), nil).must(200)
 }
+
+func TestPermissionKeysAreASet(t *testing.T) {
+	h := newHarness(t)
+	r := h.post("/api/v1/projects/1/user-permissions/", fmt.Sprintf(`{"user":%d,"permissions":["VIEW_PROJECT","CREATE_FEATURE","VIEW_PROJECT"]}`, h.member.ID), 201)
+	require.Len(t, r.object()["permissions"], 2)
+}

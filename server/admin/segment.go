@@ -202,15 +202,15 @@ func deleteSegment(c *Ctx, in segmentRef) (route.Empty, error) {
 	if err != nil {
 		return c.fail(err)
 	}
-	for _, fs := range fsm.FeatureSegmentsBySegment.List(c, s.ID) {
-		unlinkSegment(c, fs)
-	}
 	removeSegment(c, s)
 	return c.OK()
 }
 
-// removeSegment deletes a segment that nothing is overridden for any more.
+// removeSegment deletes a segment and what is overridden for it.
 func removeSegment(c *Ctx, s fsm.Segment) {
+	for _, fs := range fsm.FeatureSegmentsBySegment.List(c, s.ID) {
+		unlinkSegment(c, fs)
+	}
 	fsm.MetadataByObject.DeleteAll(c.Tx, fsm.ContentSegment, s.ID)
 	fsm.FeatureVersionStatesBySegment.DeleteAll(c.Tx, s.ID)
 	fsm.Segments.Delete(c.Tx, s.ID)

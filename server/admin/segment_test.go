@@ -149,3 +149,15 @@ func TestSegmentDelete(t *testing.T) {
 	require.Zero(t, links[0].Priority)
 	h.remove(fmt.Sprintf("%s%d/", segments, a), 404)
 }
+
+func TestFeatureTakesItsSegmentsAlong(t *testing.T) {
+	h := newHarness(t)
+	a, b, s := h.feature(`{"name":"a"}`), h.feature(`{"name":"b"}`), h.segment("s")
+	link := h.link(a, s)
+	h.post("/api/v1/features/featurestates/", fmt.Sprintf(`{"feature":%d,"environment":1,"feature_segment":%d,"enabled":true}`, a, link), 201)
+	h.patch(fmt.Sprintf("/api/v1/projects/1/segments/%d/", s), fmt.Sprintf(`{"feature":%d}`, b), 200)
+	h.remove(fmt.Sprintf("/api/v1/projects/1/features/%d/", b), 204)
+	h.get(fmt.Sprintf("/api/v1/projects/1/segments/%d/", s), 404)
+	require.Empty(t, h.get(fmt.Sprintf("%s?environment=1&feature=%d", featureSegments, a), 200).object()["results"])
+	require.Equal(t, 0.0, h.get("/api/v1/environments/env-key/", 200).object()["total_segment_overrides"])
+}
