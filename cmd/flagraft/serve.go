@@ -48,6 +48,8 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // with the first signal the default handling is back
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP) // from the start to the end: unhandled it ends the process
 	log, level := newLogger(st)
 	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
 	if err != nil {
@@ -69,7 +71,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	if st.Demo {
 		welcome(ctx, node, log)
 	}
-	reloadOnHangup(ctx, node)
+	reloadOnHangup(ctx, hangup, node)
 	log.Info("stopping")
 	return stopWithin(context.WithoutCancel(ctx), st.StopTimeout+2*st.ProbeInterval, stopSlack, os.Stderr, node.Stop)
 }
@@ -94,10 +96,7 @@ func stopWithin(ctx context.Context, bound, slack time.Duration, out io.Writer, 
 }
 
 // reloadOnHangup has the node read its certificates again with each SIGHUP, until ctx ends.
-func reloadOnHangup(ctx context.Context, node *server.Node) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+func reloadOnHangup(ctx context.Context, hangup <-chan os.Signal, node *server.Node) {
 	for {
 		select {
 		case <-ctx.Done():
