@@ -258,5 +258,8 @@ func (n *Node) memberStats() memberStats {
 }
 
 // Drain announces that this node is about to stop and come back: meanwhile no
-// member is cleaned up, and this one is given no vote.
-func (n *Node) Drain() { n.draining.Store(true) }
+// member is cleaned up, this one is given no vote, and nothing waits for disk space any more.
+func (n *Node) Drain() {
+	n.draining.Store(true)
+	n.store.stopWaiting()
+}

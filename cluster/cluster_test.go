@@ -292,6 +292,18 @@ func followersOf(leader *member, members ...*member) []*member {
 	return list
 }
 
+// receive waits for one.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		require.FailNow(t, "nothing came")
+		panic("unreachable")
+	}
+}
+
 func eventually(t *testing.T, what func() bool) {
 	t.Helper()
 	require.Eventually(t, what, patience, 5*time.Millisecond)

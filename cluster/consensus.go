@@ -148,7 +148,17 @@ func (n *Node) TransferLeadership(ctx context.Context) error {
 	if err := n.surelyNotForTransfer(ctx); err != nil {
 		return err
 	}
-	return n.await(ctx, func() error { return n.raft.LeadershipTransfer().Error() })
+	return n.transfer(ctx, n.raft.LeadershipTransfer)
+}
+
+// transfer hands leadership over, and ends the patience with peers that are down meanwhile (see leadsPeer): Raft waits for the replication
+// to the new leader, takes no writes until that has answered, and a second transfer would wait for the first one's message for ever.
+func (n *Node) transfer(ctx context.Context, request func() raft.Future) error {
+	n.transfers.Add(1)
+	return n.await(ctx, func() error {
+		defer n.transfers.Add(-1)
+		return request().Error()
+	})
 }
 
 func (n *Node) surelyNotForTransfer(ctx context.Context) error {
@@ -223,7 +233,7 @@ func (n *Node) runMaintenance(ctx context.Context) {
 			stores = now
 		}
 		if n.due() > 1 {
-			if err := n.Snapshot(); err != nil {
+			if err := n.snapshot(ctx); err != nil && ctx.Err() == nil {
 				n.log.Warn("snapshot", "error", err)
 				pause(ctx, time.Second)
 			}
@@ -253,15 +263,23 @@ const maintenanceTick = 500 * time.Millisecond
 
 // Snapshot writes a snapshot now and lets go of the log before it, except for
 // about TrailingBytes. It returns nil when there is nothing new.
-func (n *Node) Snapshot() error {
+func (n *Node) Snapshot() error { return n.snapshot(context.Background()) }
+
+// snapshot is Snapshot; nobody waits for one that Raft does not come to take, once ctx ends.
+func (n *Node) snapshot(ctx context.Context) error {
 	bytes := n.store.counters.sinceSnapshot.Load()
 	trailing := n.trailingLogs()
 	if err := n.retune(func(c *raft.ReloadableConfig) { c.TrailingLogs = trailing }); err != nil {
 		return fmt.Errorf("cluster: snapshot: %w", err)
 	}
-	began := time.Now()
-	f := n.raft.Snapshot()
-	err := f.Error()
+	began, taken := time.Now(), make(chan error, 1)
+	go func() { taken <- n.raft.Snapshot().Error() }()
+	var err error
+	select {
+	case err = <-taken:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 		n.measures.failed.Inc()
 		return fmt.Errorf("cluster: snapshot: %w", err)
@@ -277,12 +295,8 @@ func (n *Node) Snapshot() error {
 // maxTrailing bounds the entries kept behind a snapshot: each start checks every one of them.
 const maxTrailing = 1 << 17
 
-// trailingLogs turns TrailingBytes into entries by the mean size of those stored.
+// trailingLogs is how many of the newest entries take about TrailingBytes.
 func (n *Node) trailingLogs() uint64 {
-	s := n.store.stored()
-	mean := int64(entryOverhead)
-	if s.Entries > 0 {
-		mean += int64(s.Bytes / s.Entries)
-	}
-	return uint64(min(max(n.cfg.TrailingBytes/mean, 256), maxTrailing))
+	entries := n.store.reach.entries(n.raft.LastIndex(), n.cfg.TrailingBytes)
+	return min(max(entries, 256), maxTrailing)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -548,4 +549,45 @@ func TestHeartbeatOfANewerTermStoresNothingUnderIt(t *testing.T) {
 		rogue.Close()
 		m.stop()
 	}
+}
+
+// cutOff is a state machine that never gets to restore what the leader sent.
+type cutOff struct {
+	*journal
+	begun chan struct{}
+}
+
+func (c *cutOff) Restore(r io.ReadCloser) error {
+	select {
+	case c.begun <- struct{}{}:
+	default:
+	}
+	return errors.Join(r.Close(), errors.New("cut off"))
+}
+
+func TestNodeThatEndedWhileItTookASnapshotGoesOn(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, func(_ int, c *Config) { c.TrailingBytes = 1 })
+	behind := followersOf(leaderOf(t, members...), members...)[0]
+	behind.crash()
+	var index uint64
+	for range 700 {
+		index = committedIndex(t, "x", members...)
+	}
+	for _, m := range followersOf(behind, members...) {
+		m.fsm.wait(t, index)
+		eventually(t, func() bool { return m.node.Snapshot() == nil })
+	}
+	c := &cutOff{newJournal(), make(chan struct{}, 1)}
+	behind.cfg.FSM, behind.cfg.FSMIndex = c, c.at
+	node, err := Start(t.Context(), behind.cfg)
+	require.NoError(t, err)
+	receive(t, c.begun)
+	node.crash()
+
+	// The next leader does not know how far it was, and sends what follows the snapshot.
+	require.NoError(t, leaderOf(t, members...).node.TransferLeadership(patient(t)))
+	behind.start()
+	behind.fsm.wait(t, committedIndex(t, "after", members...))
+	require.Empty(t, behind.fatal)
 }

@@ -115,6 +115,12 @@ func (n *Node) settle(ctx context.Context) bool {
 		if string(s.ID) != n.id || string(s.Address) == n.Addr() || n.ClusterID() == "" {
 			continue
 		}
+		if !n.IsLeader() {
+			n.doubt.Store(true) // a member that was removed while it was down must not come back as one that moved
+			if n.checkMembership(ctx); n.doubt.Load() {
+				return false
+			}
+		}
 		n.log.Info("address changed", "old", s.Address, "new", n.Addr())
 		for _, p := range append(n.peers.recent(n.cfg.Timing.PeerForget), n.self()) {
 			if err := n.requestJoin(ctx, p.Address, n.ClusterID()); err == nil {
@@ -158,6 +164,7 @@ func (n *Node) serveJoin(ctx context.Context, _ string, r joinRequest) (joinRepl
 // server with this id and one with this address.
 func (n *Node) addMember(r joinRequest) error {
 	vote := false // the autopilot gives it
+	_, moves := n.server(r.ID)
 	for _, s := range n.servers() {
 		if string(s.ID) == r.ID {
 			if string(s.Address) == r.Address {
@@ -167,7 +174,7 @@ func (n *Node) addMember(r joinRequest) error {
 			continue
 		}
 		if string(s.Address) == r.Address {
-			if err := n.evict(s); err != nil {
+			if err := n.makeRoom(s, moves); err != nil {
 				return err
 			}
 		}
@@ -180,12 +187,30 @@ func (n *Node) addMember(r joinRequest) error {
 	return proposeError(add(raft.ServerID(r.ID), raft.ServerAddress(r.Address), 0, joinTimeout).Error())
 }
 
-// evict removes a server whose address another node, one with a new data
-// directory, has taken over: it cannot come back there under its old id.
-func (n *Node) evict(s raft.Server) error {
-	if string(s.ID) == n.id || n.desk.heardWithin(string(s.ID), n.cfg.Timing.PeerForget) {
-		return &Error{codeJoinRefused, fmt.Sprintf("the address %s belongs to node %s, which is alive", s.Address, s.ID)}
+// makeRoom takes an address from a server, for another node that listens there. One that has come up elsewhere, or was there before
+// a member that moves, keeps its place in the configuration and tells its new address itself; until then it is found where it was last
+// heard from (see whereabouts). One that is silent, and whose place a node with a new data directory has taken, does not come back.
+func (n *Node) makeRoom(s raft.Server, forMember bool) error {
+	id := string(s.ID)
+	alive, elsewhere := id == n.id || n.desk.heardWithin(id, n.cfg.Timing.PeerForget), n.Addr() != string(s.Address)
+	if id != n.id {
+		p, known := n.peers.get(id)
+		elsewhere = known && p.Address != string(s.Address)
 	}
-	n.log.Warn("removing a member that lost its place", "peer", s.ID, "addr", s.Address)
-	return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
+	switch {
+	case alive && !elsewhere:
+		return &Error{codeJoinRefused, fmt.Sprintf("the address %s belongs to node %s, which is alive", s.Address, s.ID)}
+	case !forMember && !elsewhere:
+		n.log.Warn("removing a member that lost its place", "peer", s.ID, "addr", s.Address)
+		return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
+	}
+	n.log.Info("a member is no longer where it was", "peer", s.ID, "addr", s.Address)
+	add := n.raft.AddNonvoter
+	if s.Suffrage == raft.Voter {
+		add = n.raft.AddVoter
+	}
+	return proposeError(add(s.ID, raft.ServerAddress(unknownPlace+id), 0, joinTimeout).Error())
 }
+
+// unknownPlace begins what a configuration has for the address of a member that nobody knows: Raft wants one, and each once.
+const unknownPlace = "moved-"

@@ -127,6 +127,10 @@ func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logS
 	if last > start && first > start+1 {
 		return fmt.Errorf("%w: the log begins at %d, the snapshot ends at %d", ErrCorrupt, first, start)
 	}
+	if 0 < last && last < start {
+		// The node ended while it took over a snapshot from the leader: the log is in there, and what the leader sends next does not continue it.
+		return store.DeleteRange(first, last)
+	}
 	return m.replay(ctx, store, start+1, last, progress)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -373,4 +375,72 @@ func TestOverviewWithoutALeaderIsTheNodesOwn(t *testing.T) {
 	require.False(t, o.FromLeader)
 	require.Equal(t, m.node.ID(), o.Node)
 	require.Empty(t, o.Members)
+}
+
+func TestMemberRemovedWhileItWasDownStaysOutElsewhere(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, nil)
+	leader := leaderOf(t, members...)
+	gone := followersOf(leader, members...)[0]
+	gone.fsm.wait(t, committedIndex(t, "x", members...))
+	id := gone.node.ID()
+	gone.stop()
+	require.NoError(t, leader.node.Remove(patient(t), id))
+	gone.cfg.ClusterAddr = freeAddr(t)
+	gone.start()
+	eventually(t, gone.node.Removed)
+	require.Len(t, leaderOf(t, members...).node.Members(), 2)
+}
+
+func TestMembersThatExchangeAddresses(t *testing.T) {
+	t.Parallel()
+	for _, together := range []bool{true, false} {
+		t.Run(fmt.Sprintf("together=%v", together), func(t *testing.T) {
+			t.Parallel()
+			members := startTrio(t, nil)
+			leader := leaderOf(t, members...)
+			index := committedIndex(t, "x", members...)
+			f := followersOf(leader, members...)
+			for _, m := range f {
+				m.fsm.wait(t, index)
+				m.stop()
+			}
+			f[0].cfg.ClusterAddr, f[1].cfg.ClusterAddr = f[1].cfg.ClusterAddr, f[0].cfg.ClusterAddr
+			f[0].start()
+			if !together { // the other one is silent until its place is taken
+				eventually(t, func() bool { return memberAt(leaderOf(t, leader, f[0]), f[0]) })
+			}
+			f[1].start()
+			eventually(t, func() bool { return memberAt(leaderOf(t, members...), f[0]) && memberAt(leaderOf(t, members...), f[1]) })
+			votersAre(t, members, members...)
+			_, err := leaderOf(t, members...).node.ReadIndex(patient(t))
+			require.NoError(t, err)
+		})
+	}
+}
+
+// memberAt tells whether the leader's configuration has a member at the address it listens on.
+func memberAt(leader, m *member) bool {
+	s, ok := leader.node.server(m.node.ID())
+	return ok && string(s.Address) == m.cfg.ClusterAddr
+}
+
+func TestNothingIsRecoveredFromAnOlderSnapshot(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, func(c *Config) { c.TrailingBytes = 1 }).start()
+	waitReady(t, m)
+	for range 2 {
+		for i := range 300 {
+			m.propose(fmt.Sprint(i))
+		}
+		require.NoError(t, m.node.Snapshot())
+	}
+	m.stop()
+	metas, err := filepath.Glob(filepath.Join(m.cfg.DataDir, "snapshots", "*", "meta.json"))
+	require.NoError(t, err)
+	require.Len(t, metas, 2)
+	slices.Sort(metas)
+	require.NoError(t, os.WriteFile(metas[1], []byte("?"), 0o600))
+	_, err = OpenStopped(m.cfg.DataDir, testLog())
+	require.ErrorIs(t, err, ErrCorrupt)
 }

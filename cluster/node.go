@@ -62,7 +62,8 @@ type Node struct {
 	look       actor.Signal             // the formation loop should go on now
 	pilot      atomic.Pointer[pilot]    // nil = does not lead
 	draining   atomic.Bool
-	doubt      atomic.Bool // somebody said that this node was removed
+	transfers  atomic.Int32 // of leadership, under way
+	doubt      atomic.Bool  // somebody said that this node was removed
 	removed    atomic.Bool
 	onRemoved  atomic.Pointer[func()]
 	fatalOnce  sync.Once
@@ -258,6 +259,7 @@ func (n *Node) ClusterID() string {
 // the Raft configuration. ctx bounds the handing over; the rest is always done.
 func (n *Node) Stop(ctx context.Context) error {
 	n.stopOnce.Do(func() {
+		n.Drain()
 		n.stopped.Store(true)
 		n.loops[0].Stop() // formation
 		n.handOver(ctx)

@@ -46,9 +46,9 @@ func isHeartbeat(r *raft.AppendEntriesRequest) bool {
 	return len(r.Entries) == 0 && r.PrevLogEntry == 0 && r.PrevLogTerm == 0 && r.LeaderCommitIndex == 0
 }
 
-// leadsPeer tells whether this node leads in that term and the peer is a member.
+// leadsPeer tells whether this node leads in that term, without handing over, and the peer is a member.
 func (n *Node) leadsPeer(peer raft.ServerID, term uint64) bool {
-	if n.stopped.Load() || n.raft.State() != raft.Leader || n.raft.CurrentTerm() != term {
+	if n.stopped.Load() || n.transfers.Load() > 0 || n.raft.State() != raft.Leader || n.raft.CurrentTerm() != term {
 		return false
 	}
 	for _, s := range n.servers() {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -70,4 +71,24 @@ func TestEntriesWaitForThePeer(t *testing.T) {
 	stream.refuse.Store(1000)
 	require.ErrorIs(t, send(entries), errNotReached, "it is not worth sending any more")
 	require.Equal(t, 4, asked)
+}
+
+// Raft takes no writes while it hands leadership over, and the replication to a peer that is down must not make that last.
+func TestLeadershipSentToAPeerThatIsDownHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, nil)
+	leader := leaderOf(t, members...)
+	down := followersOf(leader, members...)[0]
+	id := down.node.ID()
+	down.crash()
+	for i := range 5 {
+		leader.propose(fmt.Sprint(i)) // entries for it to wait with
+	}
+	for range 2 {
+		require.Error(t, leader.node.TransferTo(patient(t), id))
+	}
+	eventually(t, func() bool {
+		_, err := leader.node.Propose(patient(t), []byte("after"))
+		return err == nil
+	})
 }

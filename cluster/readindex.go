@@ -117,7 +117,7 @@ func (n *Node) confirmTerm(ctx context.Context, term uint64) error {
 	var others []raft.Server
 	needed := 0 // votes beside this node's own
 	self := 0
-	for _, s := range n.servers() {
+	for _, s := range n.whereabouts() {
 		switch {
 		case s.Suffrage != raft.Voter:
 		case string(s.ID) == n.id:

@@ -64,8 +64,10 @@ func (s *Stopped) open() (err error) {
 	if s.store, err = openLogStore(s.dir, 0, func(error) {}); err != nil {
 		return err
 	}
-	s.snaps, err = raft.NewFileSnapshotStoreWithLogger(s.dir, 2, newRaftLogger(s.log))
-	return err
+	if s.snaps, err = raft.NewFileSnapshotStoreWithLogger(s.dir, 2, newRaftLogger(s.log)); err != nil {
+		return err
+	}
+	return checkSnapshots(s.dir)
 }
 
 // Close unlocks the directory.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/hashicorp/raft"
 )
 
 // Space is how much room a node's disk has. Sizes are in bytes.
@@ -106,7 +108,7 @@ func (n *Node) lookAtSpace(ctx context.Context) {
 	s := n.Space()
 	if changed {
 		n.log.Warn("disk space", "low", s.Low, "free", s.Free, "min_free", s.Min, "total", s.Total)
-		n.slowElections(s.Low)
+		n.setElection(n.electionTimeout())
 		n.nudge.Raise()
 	}
 	if !n.IsLeader() {
@@ -134,23 +136,10 @@ func (n *Node) leadElsewhere(ctx context.Context, id string) {
 			continue
 		}
 		n.log.Warn("leadership goes to a node with disk space", "to", id)
-		err := n.await(ctx, func() error { return n.raft.LeadershipTransferToServer(server.ID, server.Address).Error() })
+		err := n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(server.ID, server.Address) })
 		if err != nil {
 			n.log.Warn("leadership transfer", "error", err)
 		}
-	}
-}
-
-// slowElections makes the others stand for election before a node without space.
-func (n *Node) slowElections(low bool) {
-	t := n.cfg.Timing.Election
-	if low {
-		t *= slowLow
-	}
-	reload := n.raft.ReloadableConfig()
-	reload.HeartbeatTimeout, reload.ElectionTimeout = t, t
-	if err := n.raft.ReloadConfig(reload); err != nil {
-		n.log.Error("election timers", "error", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -157,4 +158,49 @@ func TestErrReadOnlySurvivesACall(t *testing.T) {
 	_, err := answerFrame(1, nil, fmt.Errorf("refused: %w", ErrReadOnly)).answer()
 	require.ErrorIs(t, err, ErrReadOnly)
 	require.NotErrorIs(t, err, &Error{Code: "other"})
+}
+
+// A sole voter waits for space, until it is to stop.
+func TestStopOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	full := fmt.Errorf("write: %w", errDiskFull)
+	m.node.store.bolt.broken.Store(&full)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := m.node.Propose(t.Context(), []byte("waits"))
+		answered <- err
+	}()
+	eventually(t, func() bool { return !m.node.store.lastFull().IsZero() })
+	require.Empty(t, answered)
+	m.node.Drain()
+	require.Error(t, receive(t, answered))
+	node := m.node
+	m.node = nil
+	stopped := make(chan error, 1)
+	go func() { stopped <- node.Stop(context.Background()) }()
+	_ = receive(t, stopped) // the commit index is not kept
+}
+
+func TestNodeWithoutSpaceStandsLater(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, nil)
+	full := setSpace(m)
+	m.start()
+	waitReady(t, m)
+	timeout := func() time.Duration { return m.node.raft.ReloadableConfig().ElectionTimeout }
+	full[0].Store(true)
+	eventually(t, func() bool { return timeout() == slowLow*m.cfg.Timing.Election })
+	full[0].Store(false)
+	eventually(t, func() bool { return timeout() == m.cfg.Timing.Election })
+
+	full[0].Store(true)
+	eventually(t, func() bool { return m.node.Space().Low })
+	for _, l := range m.node.loops { // the heartbeat's owns the succession
+		l.Stop()
+	}
+	m.node.succession.since = time.Now() // a leader's process had ended, and another one leads
+	m.node.proceed(nil)
+	require.Equal(t, slowLow*m.cfg.Timing.Election, timeout())
 }

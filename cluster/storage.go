@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 type logStore struct {
 	bolt  *boltFile
 	cache *entryCache
+	reach *logReach
 
 	// origin answers for Raft, which is made after its store.
 	origin atomic.Pointer[origin]
@@ -28,6 +30,7 @@ type logStore struct {
 	vote     stagedVote
 	full     atomic.Int64  // when a write last found no space (Unix ns); 0: never
 	closing  chan struct{} // closed when the node stops: nothing waits for space any more
+	closed   sync.Once
 	counters storageCounters
 	took     func(seconds float64) // is told of every StoreLogs; nil: nobody is
 }
@@ -55,12 +58,15 @@ const entryOverhead = 96
 
 func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, error) {
 	// The replay and Raft read at once what is checked here.
-	cache := newEntryCache(cacheBytes)
-	bolt, err := openBolt(dir, func(l *raft.Log) { cache.put([]*raft.Log{l}) })
+	cache, reach := newEntryCache(cacheBytes), &logReach{}
+	bolt, err := openBolt(dir, func(l *raft.Log) {
+		cache.put([]*raft.Log{l})
+		reach.note(l.Index, len(l.Data))
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &logStore{bolt: bolt, cache: cache, fatal: fatal, closing: make(chan struct{})}
+	s := &logStore{bolt: bolt, cache: cache, reach: reach, fatal: fatal, closing: make(chan struct{})}
 	kept, err := s.GetUint64(keyCommit)
 	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
 		return nil, errors.Join(fmt.Errorf("cluster: read commit index: %w", err), bolt.close())
@@ -71,8 +77,8 @@ func openLogStore(dir string, cacheBytes int64, fatal func(error)) (*logStore, e
 
 func (s *logStore) close() error { return s.bolt.close() }
 
-// stopWaiting ends waits for space; nothing is stored after it. Call it once.
-func (s *logStore) stopWaiting() { close(s.closing) }
+// stopWaiting ends waits for space: Raft is told that its entries found none, and its main loop ends if it was a term or a vote.
+func (s *logStore) stopWaiting() { s.closed.Do(func() { close(s.closing) }) }
 
 // IsMonotonic makes Raft drop the whole log after it installed a snapshot, which
 // keeps a follower with a conflicting tail from being sent snapshots for ever.
@@ -123,6 +129,9 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 		return err
 	}
 	s.cache.put(logs)
+	for _, l := range logs {
+		s.reach.note(l.Index, len(l.Data))
+	}
 	atomicMax(&s.lastKept, commit)
 	c := &s.counters
 	c.stores.Add(1)
@@ -145,10 +154,9 @@ func (s *logStore) append(logs []*raft.Log) error {
 	for {
 		err := s.settle(s.bolt.append(logs))
 		from := s.origin.Load()
-		if !errors.Is(err, errDiskFull) || from == nil || !from.alone() {
+		if !errors.Is(err, errDiskFull) || from == nil || !from.alone() || !s.waitForSpace() {
 			return err
 		}
-		s.waitForSpace()
 	}
 }
 
@@ -196,6 +204,7 @@ func (s *logStore) DeleteRange(lo, hi uint64) error {
 func (s *logStore) deleteChunk(lo, hi uint64) error {
 	s.disk.begin()
 	defer s.disk.end()
+	s.reach.delete(lo, hi)
 	return s.settle(s.bolt.deleteRange(lo, hi))
 }
 

@@ -86,19 +86,21 @@ func (s *logStore) put(values map[string][]byte, patient bool) error {
 		if !patient || !errors.Is(err, errDiskFull) {
 			return err
 		}
-		s.waitForSpace()
+		if !s.waitForSpace() {
+			runtime.Goexit() // Raft's main loop, which would panic
+		}
 	}
 }
 
-// waitForSpace pauses; for the watchdog it is a sign of life. When the node
-// stops, the goroutine that waits, Raft's main loop, ends here.
-func (s *logStore) waitForSpace() {
+// waitForSpace pauses; for the watchdog it is a sign of life. It returns false when the node stops.
+func (s *logStore) waitForSpace() bool {
 	s.disk.end()
 	defer s.disk.begin()
 	select {
 	case <-s.closing:
-		runtime.Goexit()
+		return false
 	case <-time.After(fullRetry):
+		return true
 	}
 }
 

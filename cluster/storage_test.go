@@ -291,3 +291,24 @@ func TestALostEndIsNoticed(t *testing.T) {
 		})
 	}
 }
+
+func TestReachOfTheNewestBytes(t *testing.T) {
+	t.Parallel()
+	r := &logReach{}
+	require.Zero(t, r.entries(0, 1<<40))
+	for i := range 10_000 {
+		r.note(uint64(i+1), 4)
+	}
+	require.EqualValues(t, 10_000, r.entries(10_000, 1<<40))
+	for i := range 100 {
+		r.note(uint64(10_001+i), 100_000)
+	}
+	require.InDelta(t, 50, r.entries(10_100, 5_010_000), 1, "not by the mean of all")
+	r.delete(1, 9_000)
+	require.Less(t, r.entries(10_100, 1<<40), uint64(1_800))
+	require.Greater(t, r.entries(10_100, 1<<40), uint64(100))
+	r.delete(10_051, 10_100) // a conflict
+	require.InDelta(t, 50, r.entries(10_050, 5_010_000), 1)
+	r.delete(1, 10_050)
+	require.Zero(t, r.entries(10_050, 1<<40))
+}

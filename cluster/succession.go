@@ -37,7 +37,7 @@ const (
 // proceed looks at how the latest exchange with the leader ended.
 func (n *Node) proceed(err error) {
 	s := &n.succession
-	normal := n.cfg.Timing.Election
+	normal := n.electionTimeout()
 	switch {
 	case !s.since.IsZero():
 		if err == nil || time.Since(s.since) > successionLimit*normal {
@@ -65,6 +65,14 @@ func (n *Node) missesLeader(err error) bool {
 	}
 	wait := n.cfg.Timing.Lease + time.Duration(turn*successionStep)*n.cfg.Timing.Heartbeat
 	return time.Since(n.raft.LastContact()) >= wait
+}
+
+// electionTimeout is how long this voter waits for a leader: a node without disk space lets the others stand first.
+func (n *Node) electionTimeout() time.Duration {
+	if n.Space().Low {
+		return slowLow * n.cfg.Timing.Election
+	}
+	return n.cfg.Timing.Election
 }
 
 func (n *Node) setElection(timeout time.Duration) {
