@@ -247,6 +247,9 @@ func (l *Live) wait(ctx context.Context, index uint64) error {
 	return l.reached.Wait(ctx, min(index, l.touched.Load()))
 }
 
+// Shows tells whether the View shows what touched the environment up to index, which has been applied.
+func (l *Live) Shows(index uint64) bool { return l.reached.Current() >= min(index, l.touched.Load()) }
+
 // compileShare: while changes keep coming, compiling takes one of so many parts of a core.
 const compileShare = 4
 

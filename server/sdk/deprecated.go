@@ -14,7 +14,7 @@ import (
 // The routes of Flagsmith's first clients, with the identifier in the path.
 
 // byPath identifies who the path names, creating the identity.
-func (s *SDK) byPath(c caller, m *route.Match, sc *scratch) (person, error) {
+func (s *SDK) byPath(c *caller, m *route.Match, sc *scratch) (person, error) {
 	var err error
 	if sc.in.identifier, err = checkIdentifier([]byte(m.Decoded(0))); err != nil {
 		return person{}, err
@@ -48,7 +48,7 @@ func (s *SDK) oldAnswer(ctx *fasthttp.RequestCtx, m *route.Match, kind fsm.Usage
 	}
 	sc := s.scratch(ctx)
 	defer s.release(sc)
-	p, err := s.byPath(c, m, sc)
+	p, err := s.byPath(&c, m, sc)
 	if err != nil {
 		s.fail(ctx, err)
 		return

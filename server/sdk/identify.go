@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/valyala/fasthttp"
@@ -42,7 +43,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 	if same {
 		sc.known = s.knownOf(c, sc)
 	} else {
-		if p, err = s.decoded(ctx, m, c, sc); err != nil {
+		if p, err = s.decoded(ctx, m, &c, sc); err != nil {
 			_ = b.Close() // never fails
 			s.refuse(ctx, m, err)
 			return
@@ -56,7 +57,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 
 // decoded is the ordinary way of postIdentities: the input is read, and stored
 // where it is anything new.
-func (s *SDK) decoded(ctx *fasthttp.RequestCtx, m *route.Match, c caller, sc *scratch) (person, error) {
+func (s *SDK) decoded(ctx *fasthttp.RequestCtx, m *route.Match, c *caller, sc *scratch) (person, error) {
 	sc.in.reset() // of what repeated looked at
 	sc.repeats = false
 	if err := s.identifyInputOf(ctx, m, sc); err != nil {
@@ -69,7 +70,7 @@ func (s *SDK) decoded(ctx *fasthttp.RequestCtx, m *route.Match, c caller, sc *sc
 	case len(sc.in.identifier) == 0:
 		return sc.anonymous(), nil
 	case sc.in.transient:
-		return s.transient(c, sc), nil
+		return s.transient(*c, sc), nil
 	}
 	return s.identify(c, sc), nil
 }
@@ -100,7 +101,7 @@ func (s *SDK) getIdentities(ctx *fasthttp.RequestCtx, _ *route.Match) {
 		sc.merge(nil, true)
 		p.identifier = text(sc.in.identifier)
 	} else {
-		p = s.identify(c, sc)
+		p = s.identify(&c, sc)
 	}
 	if feature := args.Peek("feature"); len(feature) > 0 {
 		s.answerFeature(ctx, c, sc, p, string(feature))
@@ -127,12 +128,12 @@ func checkIdentifier(b []byte) ([]byte, error) {
 // transient, and the same traits give the same name.
 func (sc *scratch) anonymous() person {
 	sc.merge(nil, true)
-	return person{identifier: nameOf(sc.effective)}
+	return person{identifier: nameOf(sc.effective, len(sc.in.traits) > 0)}
 }
 
-// nameOf is the SHA-256 of all keys and values by key, or random without traits.
-func nameOf(traits []effectiveTrait) string {
-	if len(traits) == 0 {
+// nameOf is the SHA-256 of all keys and values by key, or random when none were sent, nulls neither.
+func nameOf(traits []effectiveTrait, sent bool) string {
+	if !sent {
 		var b [16]byte
 		rand.Read(b[:]) // never fails
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
@@ -193,10 +194,10 @@ func (s *SDK) catchUp(sc *scratch) bool {
 // identify stores what the request brings, if it is anything new or this node may
 // be behind, and leaves in sc what to evaluate. An answer is given even when
 // nothing could be stored.
-func (s *SDK) identify(c caller, sc *scratch) person {
+func (s *SDK) identify(c *caller, sc *scratch) person {
 	persist := c.view.Organisation.PersistTraitData
 	seen := s.FSM.State().Index
-	p, known, changed := s.compare(c, sc, persist)
+	p, known, changed := s.compare(*c, sc, persist)
 	if !changed && s.Fresh() {
 		if !persist || len(sc.in.traits) == 0 {
 			return p
@@ -205,7 +206,7 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 		// acknowledged others since; then this request sets them back.
 		if s.catchUp(sc) {
 			if s.FSM.State().Index != seen {
-				p, known, changed = s.compare(c, sc, persist)
+				p, known, changed = s.compare(*c, sc, persist)
 			}
 			if !changed {
 				return p
@@ -213,6 +214,7 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 		}
 	}
 	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)
+	until := time.Now().Add(s.PersistBudget)
 	o := s.write(sc.request, []identity.Op{op}, s.PersistBudget)
 	if o.err == nil && len(o.results) == 1 && o.results[0].Status != identity.StatusOK {
 		o.err = s.refusal(o.results[0])
@@ -227,14 +229,24 @@ func (s *SDK) identify(c caller, sc *scratch) person {
 		return p
 	}
 	p.index = o.index
-	if known {
-		return p
-	}
-	if rec, known := s.stored(c, sc); known {
+	s.refresh(c, o.index, until)
+	if rec, ok := s.stored(*c, sc); ok { // else it was deleted since
 		p.id = rec.ID()
-		sc.complete(&rec)
+		sc.mergeAgain(&rec, known)
 	}
 	return p
+}
+
+// refresh takes the View that shows what was written up to index, as the answer will say of itself; what is late is not waited for.
+func (s *SDK) refresh(c *caller, index uint64, until time.Time) {
+	if !c.live.Shows(index) {
+		wait, cancel := context.WithDeadline(context.Background(), until)
+		defer cancel()
+		_ = s.Views.Wait(wait, index, c.live.ID()) // else the newest that there is
+	}
+	if v := c.live.View(); v != nil {
+		c.view = v
+	}
 }
 
 // compare looks the identity up, lays the request's traits over its own, and

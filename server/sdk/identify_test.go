@@ -66,7 +66,7 @@ func TestIdentifyAnonymous(t *testing.T) {
 func concatenated(t *testing.T, h *house) string {
 	t.Helper()
 	body := h.post("identities/", `{"traits":[{"trait_key":"d","trait_value":"x"},{"trait_key":"b","trait_value":true},{"trait_key":"a","trait_value":1.0},{"trait_key":"c","trait_value":-3}]}`).body
-	require.Contains(t, body, nameOf([]effectiveTrait{{key: "a", value: []byte("1.0")}, {key: "b", value: []byte("true")}, {key: "c", value: []byte("-3")}, {key: "d", value: []byte(`"x"`)}}))
+	require.Contains(t, body, nameOf([]effectiveTrait{{key: "a", value: []byte("1.0")}, {key: "b", value: []byte("true")}, {key: "c", value: []byte("-3")}, {key: "d", value: []byte(`"x"`)}}, true))
 	return "1.0True-3x"
 }
 

@@ -142,15 +142,23 @@ func (sc *scratch) add(key string) int {
 	return at
 }
 
-// complete fills in the ids that an identity's first traits were given.
-func (sc *scratch) complete(rec *identity.Record) {
-	cursor := 0
-	for it := rec.Traits(); it.Next(); {
-		if at := sc.find(it.Key(), cursor); at >= 0 {
-			cursor = at + 1
-			if e := &sc.effective[at]; !e.transient {
-				e.id = it.ID()
+// mergeAgain is merge once the request is stored: what others had stored and this
+// node did not know of is there by now. Of an identity that was known, new traits are
+// shown without their ids, as in the reference.
+func (sc *scratch) mergeAgain(rec *identity.Record, known bool) {
+	var fresh map[string]bool
+	for i := range sc.effective {
+		if e := &sc.effective[i]; known && e.fresh {
+			if fresh == nil {
+				fresh = map[string]bool{}
 			}
+			fresh[e.key] = true
+		}
+	}
+	sc.merge(rec, false)
+	for i := range sc.effective {
+		if e := &sc.effective[i]; fresh[e.key] {
+			e.id = 0
 		}
 	}
 }
