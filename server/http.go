@@ -149,6 +149,9 @@ var (
 
 // headerReceived gives a large body its time, if there is room for it.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestConfig) {
+	if !h.ConnectionClose() && closes(h) {
+		h.SetConnectionClose()
+	}
 	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 { // who sends none is not let in anyway
 		return fasthttp.RequestConfig{ReadTimeout: s.settings.ReadTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
 	}
@@ -164,6 +167,19 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
 	}
 	return c
+}
+
+var closeOption = []byte("close")
+
+// closes reports what fasthttp does not see: "close" in any case or among other options, and two
+// ideas of the body's length, after which a connection must not be used (RFC 9112 §6.1).
+func closes(h *fasthttp.RequestHeader) bool {
+	for option := range bytes.SplitSeq(h.Peek(fasthttp.HeaderConnection), []byte{','}) {
+		if bytes.EqualFold(bytes.TrimSpace(option), closeOption) {
+			return true
+		}
+	}
+	return len(h.Peek(fasthttp.HeaderTransferEncoding)) > 0 && lengthName.Match(h.RawHeaders())
 }
 
 // chunkedBody is what fasthttp says of a body whose length is not known.
