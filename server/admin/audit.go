@@ -52,7 +52,7 @@ func (f auditFilter) takesAll() bool {
 
 func (f auditFilter) takes(a *fsm.AuditLog) bool {
 	return (!f.Project.Set || a.Project == f.Project.Value) &&
-		(len(f.Environments) == 0 || slices.Contains(f.Environments, a.Environment)) &&
+		(len(f.Environments) == 0 || a.Environment != 0 && slices.Contains(f.Environments, a.Environment)) &&
 		(!f.IsSystemEvent.Set || a.IsSystemEvent == f.IsSystemEvent.Value) &&
 		(f.Search == "" || strings.Contains(strings.ToLower(a.Log), strings.ToLower(f.Search))) &&
 		(!f.Author.Set || a.Author == f.Author.Value) &&

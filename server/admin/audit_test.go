@@ -88,3 +88,11 @@ func TestAuditRefusals(t *testing.T) {
 	h.grant(fsm.LevelProject, h.project.ID, "VIEW_AUDIT_LOG")
 	require.Len(t, h.do("member", "GET", project, nil).must(200).logs(), 1)
 }
+
+// TestAuditOfNoEnvironment filters by an id that no environment has; rows of no environment have none either.
+func TestAuditOfNoEnvironment(t *testing.T) {
+	h := newHarness(t)
+	h.feature(`{"name":"f"}`)
+	require.NotEmpty(t, h.get("/api/v1/audit/?related_object_type=FEATURE", 200).logs())
+	require.Empty(t, h.get("/api/v1/audit/?environments=0", 200).logs())
+}

@@ -94,9 +94,9 @@ func environmentStates(c *Ctx, in environmentStateQuery) []fsm.FeatureState {
 	return states
 }
 
-// feature is the one that is asked for, if any; ok tells whether there can be one.
+// feature is the one that is asked for, if any, where an empty name asks for none; ok tells whether there can be one.
 func (in environmentStateQuery) feature(c *Ctx) (_ route.Optional[uint64], ok bool) {
-	if !in.FeatureName.Set {
+	if in.FeatureName.Value == "" {
 		return in.Feature, true
 	}
 	f, ok := fsm.FeaturesByName.First(c, c.Project.ID, strings.ToLower(in.FeatureName.Value))

@@ -36,6 +36,7 @@ func TestEnvironmentFeatureState(t *testing.T) {
 	for _, query := range []string{"feature=99999", "feature_name=nope", "feature=2&feature_name=str_flag", "anyIdentity=1"} {
 		h.get(environmentStates1+"?"+query, 200).is(`{"count":0,"next":null,"previous":null,"results":[]}`)
 	}
+	require.EqualValues(t, 2, h.get(environmentStates1+"?feature_name=", 200).object()["count"])
 	h.get(environmentStates1+"?feature=abc", 400).is(`{"feature":["A valid integer is required."]}`)
 	h.get("/api/v1/environments/nope/featurestates/", 403)
 	h.get(environmentStates1+"99999/", 404).is(`{"detail":"No FeatureState matches the given query."}`)
@@ -124,6 +125,7 @@ func TestFeatureStateOverrides(t *testing.T) {
 	h.post(featureStates, `{"feature":1,"environment":1,"feature_state_value":"x"}`, 400).
 		is(`{"feature_state_value":{"non_field_errors":["Invalid data. Expected a dictionary, but got str."]}}`)
 	h.post(featureStates, `{"feature":1,"environment":1,"feature_state_value":{"type":"bad"}}`, 400).is(`{"feature_state_value":{"type":["\"bad\" is not a valid choice."]}}`)
+	h.post(featureStates, `{"feature":1,"environment":1,"identity":0}`, 400).is(`{"identity":["Invalid pk \"0\" - object does not exist."]}`)
 	h.post(featureStates, `{"feature":1,"environment":1,"identity":7}`, 400).is(`{"non_field_errors":["Identity does not exist in environment."]}`)
 	h.post(featureStates, `{"feature":1,"environment":1,"identifier":"nobody"}`, 400).is(`{"non_field_errors":["Invalid identifier"]}`)
 

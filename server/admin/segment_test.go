@@ -57,6 +57,7 @@ func TestSegmentRefusals(t *testing.T) {
 		`{"name":"x","rules":[{"type":"SOME","conditions":[]}]}`:                                                                   `{"rules":[{"type":["\"SOME\" is not a valid choice."]}]}`,
 		`{"name":"x","rules":[{"type":"ALL","rules":[{"type":"ANY","rules":[{"type":"ANY","conditions":[` + condition + `]}]}]}]}`: `{"segment":["Rules must not be nested more than 2 levels deep."]}`,
 		`{"name":"x","rules":` + rule(many) + `}`:                                                                                  `{"segment":["The segment has 101 conditions, which exceeds the maximum condition count of 100."]}`,
+		`{"name":"x","feature":0,"rules":` + rule(condition) + `}`:                                                                 `{"feature":["Invalid pk \"0\" - object does not exist."]}`,
 		`{"name":"x","feature":99999,"rules":` + rule(condition) + `}`:                                                             `{"feature":["Invalid pk \"99999\" - object does not exist."]}`,
 	} {
 		h.post(segments, body, 400).is(want)

@@ -226,6 +226,9 @@ func (f *field) integer(v Value, dst reflect.Value) string {
 		}
 		return msg
 	}
+	if f.pk && n.Sign() == 0 { // rows say with 0 that they refer to none
+		return InvalidPKText(n)
+	}
 	if msg := f.checkRange(n); msg != "" {
 		return msg
 	}
