@@ -25,6 +25,9 @@ type identityTraitPath struct {
 	Value      route.Value `json:"trait_value" v:"required"`
 }
 
+// bulkOutput is the empty object that bulk-identities answers.
+type bulkOutput struct{}
+
 type bulkTraitInput struct {
 	Traits []traitInputBody `body:""`
 }

@@ -102,6 +102,17 @@ func TestGetIdentities(t *testing.T) {
 	require.NotEmpty(t, r.header("X-Flagsmith-Document-Updated-At"))
 }
 
+// TestNulInPath names an identity, and a trait, that cannot be.
+func TestNulInPath(t *testing.T) {
+	h := newHouse(t)
+	for _, r := range []answer{h.get("flags/a%00b"), h.get("identities/a%00b/"), h.post("identities/a%00b/traits/k", `{"trait_value":1}`)} {
+		require.Equal(t, 400, r.status)
+		require.Equal(t, `{"identifier":["Null characters are not allowed."]}`, r.body)
+	}
+	require.Equal(t, `{"trait_key":["Null characters are not allowed."]}`, h.post("identities/bob/traits/a%00b", `{"trait_value":1}`).body)
+	require.Zero(t, h.FSM.State().Identities().Environment(h.env.ID).Count())
+}
+
 func TestOverrides(t *testing.T) {
 	h := newHouse(t)
 	f, base := h.feature(fsm.Feature{Name: "f"}, false, str("default"))

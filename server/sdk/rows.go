@@ -21,7 +21,7 @@ func (s *SDK) Rows() []route.Row {
 			OwnHead: true, Hot: true, Handler: route.Raw(s.postIdentities, identifyInput{}, identityOutput{})},
 		{Method: "POST", Path: "/api/v1/bulk-identities/", OperationID: "sdk_v1_bulk_identities", Kind: route.Identity, Auth: key,
 			Summary: "Create or update up to 100 identities and their traits.",
-			Handler: raw(s.postBulk, bulkInput{}, nil)},
+			Handler: raw(s.postBulk, bulkInput{}, bulkOutput{})},
 		{Method: "GET", Path: "/api/v1/environment-document/", OperationID: "sdk_v1_environment_document", Kind: route.Read, Auth: server,
 			Summary: "Retrieve the environment document.",
 			Handler: raw(s.getDocument, documentQuery{}, documentOutput{})},

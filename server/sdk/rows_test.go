@@ -29,6 +29,7 @@ func TestRowsAreDescribed(t *testing.T) {
 	require.Equal(t, "identifier", get.Parameters[0].Name)
 	require.NotNil(t, api.Paths["/api/v1/identities/"]["post"].RequestBody)
 	require.Contains(t, api.Paths["/api/v2/analytics/flags/"]["post"].Responses, "204")
+	require.Contains(t, api.Paths["/api/v1/bulk-identities/"]["post"].Responses["200"], "content", "it answers {}")
 	require.NotContains(t, api.Paths, "/api/v1/analytics/telemetry/")
 	for _, r := range h.table.Rows() {
 		require.Equal(t, "sdk", r.Tag, r.OperationID)
