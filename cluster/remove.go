@@ -203,7 +203,11 @@ type membershipReply struct {
 // checkMembership finds out whether this node, which hears from no leader, was
 // removed: the leader stops talking to those it removes, so they have to ask.
 func (n *Node) checkMembership(ctx context.Context) {
-	if n.IsLeader() || n.ClusterID() == "" || (!n.doubt.Load() && n.Fresh(silenceFactor*n.cfg.Timing.Election)) {
+	if n.IsLeader() {
+		n.doubt.Store(false)
+		return
+	}
+	if n.ClusterID() == "" || (!n.doubt.Load() && n.Fresh(silenceFactor*n.cfg.Timing.Election)) {
 		return
 	}
 	asked := map[string]bool{n.Addr(): true}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync/atomic"
 
@@ -27,8 +28,9 @@ const (
 	sectionIdentities = 3
 )
 
-// maxRowBytes bounds one row when reading: the length comes from the file.
-const maxRowBytes = maxWriteBytes
+// maxRowBytes bounds one row when reading: the length comes from the file. It is far above what a write may be large: the change
+// log has all that a write deleted or replaced in one row.
+const maxRowBytes = math.MaxInt32
 
 // maxReadAhead is how much is reserved on the word of a length alone.
 const maxReadAhead = 256 << 10

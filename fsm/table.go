@@ -3,6 +3,7 @@ package fsm
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/fxamacker/cbor/v2"
@@ -77,7 +78,8 @@ func (d *tableDef) value(raw []byte) (any, error) {
 
 var (
 	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeUnixMicro}.EncMode())
-	decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
+	// An array may be as long as its bytes: the change log has all rows that a write deleted in one.
+	decMode = must(cbor.DecOptions{MaxArrayElements: math.MaxInt32, MaxMapPairs: 1 << 20}.DecMode())
 )
 
 func must[T any](v T, err error) T {

@@ -92,8 +92,14 @@ func (tx *Tx) Identity(o identity.Op, applied func(identity.Result)) {
 	tx.applied = append(tx.applied, applied)
 }
 
-// nextID gives the next id of a table, for rows that are put without one.
-func (tx *Tx) nextID(def *tableDef) uint64 { return tx.next(uint64(def.number)) }
+// nextID gives the next id of a table, for rows that are put without one. It steps over rows that were put with an id of their own.
+func (tx *Tx) nextID(def *tableDef) uint64 {
+	for {
+		if id := tx.next(uint64(def.number)); tx.rows.get(def, id) == nil {
+			return id
+		}
+	}
+}
 
 // NextEnvironmentID reserves the id of an [Environment] that is put later: its
 // identities can come first.
@@ -224,7 +230,7 @@ func (tx *Tx) log(o op) {
 // finish closes the transaction's books and reports whether it did anything that
 // the log must carry.
 func (tx *Tx) finish() (write, bool) {
-	if len(tx.ops) == 0 && len(tx.identities) == 0 {
+	if len(tx.ops) == 0 && len(tx.identities) == 0 && len(tx.given) == 0 { // numbers that were given are rows, too
 		return write{}, false
 	}
 	tx.given[uint64(ChangeLog.def.number)] = tx.writeID

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"slices"
+	"sort"
 	"sync/atomic"
 	"unsafe"
 )
@@ -309,6 +310,23 @@ func (s *segments) slotOf(id uint64) (slot uint32, body []byte, ok bool) {
 	}
 	at, body, ok := seg.find(id, s.first[i].Load())
 	return uint32(i)<<segmentBits | at, body, ok
+}
+
+// slotBehind is where the identities with a greater id than this begin, whether there is one with this id or not.
+func (s *segments) slotBehind(id uint64) uint32 {
+	n := int(s.n.Load())
+	i := sort.Search(n, func(i int) bool { return s.first[i].Load() > id }) - 1
+	if i < 0 {
+		return 0
+	}
+	if seg := s.ptr[i].Load(); seg != nil {
+		for at := range uint32(segmentSize) {
+			if body := seg.body(at); body != nil && bodyID(body) > id {
+				return uint32(i)<<segmentBits | at
+			}
+		}
+	}
+	return uint32(i+1) << segmentBits
 }
 
 // find is a binary search that steps over empty slots. Ids of one segment are distinct, so the record of id is at most

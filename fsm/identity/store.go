@@ -120,8 +120,8 @@ func (st *Store) ScanAlias(prefix, after []byte, afterID uint64, limit int) []Re
 	from, at := prefix, uint32(0)
 	if bytes.Compare(after, prefix) >= 0 && len(after) > 0 {
 		from, at = after, ^uint32(0)
-		if slot, _, ok := st.core.Load().segs.Load().slotOf(afterID); ok {
-			at = slot + 1
+		if afterID != 0 {
+			at = st.core.Load().segs.Load().slotBehind(afterID)
 		}
 	}
 	return st.scan(true, prefix, from, at, limit)

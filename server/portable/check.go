@@ -20,7 +20,7 @@ type Invalid struct {
 
 func (e *Invalid) Error() string { return e.Where + ": " + e.Why }
 
-// Bounds of texts, those of the admin API.
+// Bounds of texts in characters, those of the admin API.
 const (
 	maxName       = 2000
 	maxIdentifier = 2000
@@ -126,14 +126,8 @@ func (c *checker) project() error {
 			return err
 		}
 	}
-	names := map[string]bool{}
-	for i := range c.p.Environments {
-		e := &c.p.Environments[i]
-		if names[e.Name] {
-			return c.bad("two environments are called %q", e.Name)
-		}
-		names[e.Name] = true
-		if err := c.environment(e); err != nil {
+	for i := range c.p.Environments { // two may have one name: clones
+		if err := c.environment(&c.p.Environments[i]); err != nil {
 			return err
 		}
 	}
@@ -284,12 +278,12 @@ func (c *checker) identities(list []Identity) error {
 	seen := map[string]bool{}
 	for i := range list {
 		id := &list[i]
-		if id.Identifier == "" || len(id.Identifier) > maxIdentifier || seen[id.Identifier] {
+		if id.Identifier == "" || utf8.RuneCountInString(id.Identifier) > maxIdentifier || seen[id.Identifier] {
 			return c.bad("identity %q has no identifier, too long a one, or is there twice", id.Identifier)
 		}
 		seen[id.Identifier] = true
 		for k, v := range id.Traits {
-			if k == "" || len(k) > maxTraitKey {
+			if k == "" || utf8.RuneCountInString(k) > maxTraitKey {
 				return c.bad("identity %q has a trait whose key is empty or too long", id.Identifier)
 			}
 			if _, err := canonical(v); err != nil {

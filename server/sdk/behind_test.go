@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,4 +85,51 @@ func TestTheSameTraitsGiveTheSameNameAlsoNulls(t *testing.T) {
 	first, second := h.post("identities/", body), h.post("identities/", body)
 	require.Equal(t, first.body, second.body)
 	require.Contains(t, first.body, `"identifier":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`)
+}
+
+// afterwards is a node on which something else is done between a write and its answer.
+type afterwards struct {
+	IdentityWriter
+	then func()
+}
+
+func (a *afterwards) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
+	index, results, err := a.IdentityWriter.Write(ctx, ops)
+	if then := a.then; then != nil {
+		a.then = nil
+		then()
+	}
+	return index, results, err
+}
+
+func TestTraitsOfADeletedIdentityAreThoseOfTheNewestView(t *testing.T) {
+	var w *afterwards
+	h := newHouse(t, func(c *Config) {
+		w = &afterwards{IdentityWriter: c.Identities}
+		c.Identities = w
+	})
+	f, _ := h.segmentless("banner")
+	many, _ := h.segment("many", "a", "b", f, str("many"))
+	h.Write(t, func(tx *fsm.Tx) error { // names whose numbers are given anew when they are gone
+		list := &many.Rules[0].Rules[0].Conditions
+		for i := range 5000 {
+			name, value := fmt.Sprint("p", i), fmt.Sprint("v", i)
+			*list = append(*list, fsm.Condition{Operator: "EQUAL", Property: &name, Value: &value})
+		}
+		fsm.Segments.Put(tx, many)
+		return nil
+	})
+	h.segment("premium", "plan", "premium", f, str("thanks"))
+	h.post("identities/", `{"identifier":"ann","traits":[{"trait_key":"plan","trait_value":"premium"}]}`)
+	w.then = func() {
+		h.Write(t, func(tx *fsm.Tx) error {
+			many.Rules[0].Rules[0].Conditions = many.Rules[0].Rules[0].Conditions[:1]
+			fsm.Segments.Put(tx, many)
+			return nil
+		})
+		_, _, err := w.IdentityWriter.Write(t.Context(), []identity.Op{{Kind: identity.KindDelete, Environment: h.env.ID, Identifier: []byte("ann")}})
+		require.NoError(t, err)
+	}
+	got := h.post("identities/", `{"identifier":"ann","traits":[{"trait_key":"new","trait_value":1}]}`)
+	require.Contains(t, got.body, `"feature_state_value":"thanks"`)
 }

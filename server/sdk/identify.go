@@ -230,9 +230,11 @@ func (s *SDK) identify(c *caller, sc *scratch) person {
 	}
 	p.index = o.index
 	s.refresh(c, o.index, until)
-	if rec, ok := s.stored(*c, sc); ok { // else it was deleted since
+	if rec, ok := s.stored(*c, sc); ok {
 		p.id = rec.ID()
 		sc.mergeAgain(&rec, known)
+	} else { // it was deleted since
+		sc.unnumbered()
 	}
 	return p
 }

@@ -162,3 +162,10 @@ func (sc *scratch) mergeAgain(rec *identity.Record, known bool) {
 		}
 	}
 }
+
+// unnumbered has traits found by name: their numbers were those of another View.
+func (sc *scratch) unnumbered() {
+	for i := range sc.effective {
+		sc.effective[i].stored = nil
+	}
+}
