@@ -111,3 +111,6 @@ var (
 	FeatureSegmentsByFeature = FeatureSegments.index("feature", func(s *FeatureSegment, k Key) (Key, bool) { return k.Uint(s.Feature), true })
 	FeatureSegmentsByUUID    = FeatureSegments.index("uuid", func(s *FeatureSegment, k Key) (Key, bool) { return k.UUID(s.UUID), true })
 )
+
+// MoreThanWhole reports whether shares, in percent, add up to more than the whole. Decimals that make up 100 may pass it by what floats round.
+func MoreThanWhole(total float64) bool { return total > 100+1e-9 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -100,11 +101,12 @@ func (n *Node) foundOnce(ctx context.Context) error {
 	return err
 }
 
+// firstAccount is without the white space around its texts: a sign-in is read so.
 func (n *Node) firstAccount() (email, password string) {
 	if n.settings.AdminEmail == "" && n.settings.Demo {
 		return demoEmail, demoPassword
 	}
-	return n.settings.AdminEmail, n.settings.AdminPassword
+	return strings.TrimSpace(n.settings.AdminEmail), strings.TrimSpace(n.settings.AdminPassword)
 }
 
 // Welcome waits until the installation has its example project and returns what a newcomer needs: the address, the sign-in, a line to try.

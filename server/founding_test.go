@@ -33,3 +33,11 @@ func TestTheFirstAccountIsNotWaitedForForEver(t *testing.T) {
 	require.Eventually(t, n.Ready, 20*time.Second, time.Millisecond)
 	require.False(t, n.Founded())
 }
+
+// The first account signs in with what the settings say: requests are read without the white space around texts.
+func TestTheFirstAccountSignsIn(t *testing.T) {
+	n := servertest.Start(t, func(st *settings.Settings) {
+		st.AdminEmail, st.AdminPassword = " Ann@Example.com\r", " correct Horse 1 "
+	})
+	n.Client(t).Object("POST", "/api/v1/auth/login/", map[string]any{"email": "ann@example.com", "password": " correct Horse 1 "}, 200)
+}

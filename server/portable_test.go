@@ -280,3 +280,43 @@ func TestImportKeepsToLimits(t *testing.T) {
 	require.Equal(t, 400, a.Status)
 	require.Contains(t, a.Raw, "it has the maximum allowed number of projects")
 }
+
+// What the API lets be can be taken elsewhere.
+func TestEveryExportCanBeImported(t *testing.T) {
+	for name, prepare := range map[string]func(c *servertest.Client, key string, project any){
+		"two environments of one name": func(c *servertest.Client, key string, _ any) {
+			c.Object("POST", "/api/v1/environments/"+key+"/clone/", map[string]any{"name": "Env"}, 200)
+		},
+		"a default state that was deleted": func(c *servertest.Client, key string, project any) {
+			c.Object("POST", fmt.Sprintf("/api/v1/projects/%v/features/", project), map[string]any{"name": "f"}, 201)
+			s := c.Object("GET", "/api/v1/environments/"+key+"/featurestates/", nil, 200)["results"].([]any)[0].(map[string]any)
+			require.Equal(t, 204, c.Do("DELETE", fmt.Sprintf("/api/v1/environments/%s/featurestates/%v/", key, s["id"]), nil).Status)
+		},
+		"long texts of identities": func(c *servertest.Client, key string, _ any) {
+			c.With("X-Environment-Key", key).Object("POST", "/api/v1/identities/", map[string]any{"identifier": strings.Repeat("é", 1100), "traits": []map[string]any{
+				{"trait_key": strings.Repeat("é", 150), "trait_value": "x"}}}, 200)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := func() *servertest.Client {
+				n := servertest.Start(t, func(*settings.Settings) {})
+				atLevel(t, n)
+				return n.Admin(t)
+			}
+			c := start()
+			o := c.Object("POST", "/api/v1/organisations/", map[string]any{"name": "Org"}, 201)
+			p := c.Object("POST", "/api/v1/projects/", map[string]any{"name": "P", "organisation": o["id"]}, 201)
+			e := c.Object("POST", "/api/v1/environments/", map[string]any{"name": "Env", "project": p["id"]}, 201)
+			prepare(c, e["api_key"].(string), p["id"])
+			exported := c.Do("GET", exportPath+fmt.Sprintf("?identities=true&organisation=%v", o["id"]), nil)
+			require.Equal(t, 200, exported.Status)
+			other := start()
+			made := other.Do("POST", importPath, json.RawMessage(exported.Raw))
+			require.Equal(t, 200, made.Status, made.Raw)
+			var done struct{ Projects []portable.Imported }
+			require.NoError(t, json.Unmarshal([]byte(made.Raw), &done))
+			again := other.Do("GET", exportPath+fmt.Sprintf("?identities=true&organisation=%d", done.Projects[0].Organisation), nil)
+			require.Equal(t, sameButWhen(exported.Raw), sameButWhen(again.Raw))
+		})
+	}
+}

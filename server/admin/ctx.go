@@ -90,6 +90,8 @@ type Options struct {
 	RestrictOrganisationCreateToSuperusers bool
 	// DisableInviteLinks as named.
 	DisableInviteLinks bool
+	// DisableWebhooks lets nobody call an address.
+	DisableWebhooks bool
 	// PublicURL is the address of the API, FrontendURL of the front end; empty: unknown.
 	PublicURL, FrontendURL string
 	// EmailActivation makes new accounts wait for a mail to be answered.

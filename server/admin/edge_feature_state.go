@@ -254,7 +254,7 @@ func (in edgeStateInput) apply(c *Ctx, s *fsm.FeatureState) error {
 		shares[i] = shareInput{Option: sent.Option, Percentage: sent.Percentage.Or(100)}
 		total += shares[i].Percentage
 	}
-	if total > 100 {
+	if fsm.MoreThanWhole(total) {
 		return route.Field("multivariate_feature_state_values", "Total percentage allocation for feature must be less or equal to 100 percent")
 	}
 	return replaceShares(c, s, route.Some(shares))

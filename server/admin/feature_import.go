@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
@@ -136,16 +137,16 @@ func (c *Ctx) importState(f fsm.Feature, t transferredFeature) error {
 	c.Feature = f
 	shares := map[uint64]percentage{}
 	for _, sent := range t.Multivariate {
-		shares[c.importOption(f, sent)] = sent.Percentage
+		shares[c.importOption(f, sent, shares)] = sent.Percentage
 	}
 	f = settleType(c, f)
-	before := featureScope{c: c, environment: c.Environment.ID}.defaultState(f.ID)
-	if before == nil {
-		s := createDefaultState(c.Tx, c.Project, f, c.Environment.ID)
-		before = &s
+	before, ok := fsm.FeatureStatesByEnvironment.First(c, c.Environment.ID, fsm.StateDefault, f.ID)
+	if !ok {
+		before = createDefaultState(c.Tx, c.Project, f, c.Environment.ID)
 	}
-	after := *before
+	after := before
 	after.Enabled = t.Enabled
+	after.LiveFrom = min(after.LiveFrom, c.Now()) // what was to come is replaced
 	if err := t.apply(c, &after); err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (c *Ctx) importState(f fsm.Feature, t transferredFeature) error {
 	for i := range after.Multivariate {
 		after.Multivariate[i].Percentage = float64(shares[after.Multivariate[i].Option])
 	}
-	updateState(c, *before, after)
+	updateState(c, before, after)
 	return nil
 }
 
@@ -172,15 +173,20 @@ func (t transferredFeature) apply(c *Ctx, s *fsm.FeatureState) error {
 	return nil
 }
 
-// importOption finds or makes the option of a feature with that value.
-func (c *Ctx) importOption(f fsm.Feature, sent transferredOption) uint64 {
+// importOption finds or makes the option of a feature with that value; taken are those of the options before it in the file. A new one has no
+// default share where the others leave no room for it.
+func (c *Ctx) importOption(f fsm.Feature, sent transferredOption, taken map[uint64]percentage) uint64 {
 	v, _ := transferValue(sent.Type, sent.Value) // was checked
 	for o := range fsm.MultivariateOptionsByFeature.Refs(c, f.ID) {
-		if o.Value.SameValue(v) {
+		if _, is := taken[o.ID]; !is && o.Value.SameValue(v) {
 			return o.ID
 		}
 	}
-	return addOption(c, fsm.MultivariateOption{Feature: f.ID, Value: v, DefaultPercentageAllocation: float64(sent.DefaultPercentage)}).ID
+	o := fsm.MultivariateOption{Feature: f.ID, Value: v, DefaultPercentageAllocation: float64(sent.DefaultPercentage)}
+	if !sharesFit(c, o) {
+		o.DefaultPercentageAllocation = 0
+	}
+	return addOption(c, o).ID
 }
 
 func listFeatureImports(c *Ctx, _ struct{}) (route.Page[featureImport], error) {
@@ -225,7 +231,7 @@ func (t transferredFeature) check() error {
 		initial = *t.InitialValue
 	}
 	switch {
-	case strings.TrimSpace(t.Name) == "" || len(t.Name) > 2000 || route.TextFault(t.Name) != "":
+	case strings.TrimSpace(t.Name) == "" || utf8.RuneCountInString(t.Name) > 2000 || route.TextFault(t.Name) != "":
 		return fmt.Errorf("its name is no name")
 	case route.TextFault(initial) != "":
 		return fmt.Errorf("initial_value: %s", route.TextFault(initial))
@@ -243,7 +249,7 @@ func (t transferredFeature) check() error {
 		}
 		total, defaults = total+o.Percentage, defaults+o.DefaultPercentage
 	}
-	if total > 100 || defaults > 100 {
+	if fsm.MoreThanWhole(float64(total)) || fsm.MoreThanWhole(float64(defaults)) {
 		return fmt.Errorf("its shares exceed the whole")
 	}
 	return nil

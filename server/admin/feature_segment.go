@@ -169,6 +169,15 @@ const MsgOverridesLimit = "The environment has reached the maximum allowed segme
 
 // checkLink refuses a feature and a segment that cannot come together in c.Environment, and one too many; errs is what is wrong already.
 func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
+	checkPair(c, feature, segment, errs)
+	if errs.Empty() && full(fsm.FeatureSegmentsByEnvironment.Count(c, c.Environment.ID), c.Env.Options.MaxSegmentOverrides) {
+		errs.Add("environment", MsgOverridesLimit)
+	}
+	return errs.Err()
+}
+
+// checkPair is checkLink for a link that is there already.
+func checkPair(c *Ctx, feature, segment uint64, errs *route.Errors) {
 	if f := fsm.Features.Ref(c, feature); f == nil || f.Project != c.Project.ID {
 		errs.Add("feature", route.InvalidPKText(feature))
 	}
@@ -179,10 +188,6 @@ func checkLink(c *Ctx, feature, segment uint64, errs *route.Errors) error {
 	case s.Feature != 0 && s.Feature != feature:
 		errs.Add("feature", "Can only create segment override(using this segment) for feature "+strconv.FormatUint(s.Feature, 10))
 	}
-	if errs.Empty() && full(fsm.FeatureSegmentsByEnvironment.Count(c, c.Environment.ID), c.Env.Options.MaxSegmentOverrides) {
-		errs.Add("environment", MsgOverridesLimit)
-	}
-	return errs.Err()
 }
 
 // linkSegment makes a feature segment in c.Environment, after the others or with a priority; who has that priority already, and all after
@@ -236,7 +241,8 @@ func updateFeatureSegment(c *Ctx, in featureSegmentUpdate) (featureSegment, erro
 	if err := errs.Err(); err != nil || !in.Segment.Set || in.Segment.Value == fs.Segment {
 		return renderFeatureSegment(fs), err
 	}
-	if err := checkLink(c, fs.Feature, in.Segment.Value, errs); err != nil {
+	checkPair(c, fs.Feature, in.Segment.Value, errs)
+	if err := errs.Err(); err != nil {
 		return featureSegment{}, err
 	}
 	fs.Segment = in.Segment.Value

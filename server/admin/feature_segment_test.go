@@ -114,3 +114,14 @@ func TestCreateSegmentOverride(t *testing.T) {
 	h.grant(fsm.LevelEnvironment, 1, "UPDATE_FEATURE_STATE")
 	h.do("member", "POST", target, `{}`).must(403)
 }
+
+// Pointing an override at another segment makes none more.
+func TestOverridesMoveAtTheLimit(t *testing.T) {
+	h := newHarness(t)
+	h.api.Env.Options.MaxSegmentOverrides = 1
+	f, a, b := h.feature(`{"name":"f"}`), h.segment("a"), h.segment("b")
+	link := h.post("/api/v1/features/feature-segments/", fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, a), 201).id()
+	moved := h.put(fmt.Sprintf("/api/v1/features/feature-segments/%d/", link), fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, b), 200)
+	require.EqualValues(t, b, moved.object()["segment"])
+	h.post("/api/v1/features/feature-segments/", fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, a), 400)
+}

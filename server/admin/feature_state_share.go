@@ -61,7 +61,7 @@ func checkShares(c *Ctx, feature uint64, sent []shareInput) error {
 			errs.At("multivariate_feature_state_values").Item(i).Add("multivariate_feature_option", route.InvalidPKText(in.Option))
 		}
 	}
-	if errs.Empty() && total > 100 {
+	if errs.Empty() && fsm.MoreThanWhole(total) {
 		errs.NonField(MsgShares)
 	}
 	return errs.Err()

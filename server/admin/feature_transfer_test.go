@@ -202,3 +202,56 @@ func TestImportObeysTheValueLimit(t *testing.T) {
 	h.post("/api/v1/projects/1/features/", fmt.Sprintf(`{"name":"n","initial_value":%q}`, long), 400)
 	h.upload("admin", 1, "SKIP", fmt.Sprintf(`[{"name":"n","initial_value":%q,"value":null,"type":"unicode","enabled":true,"multivariate":[]}]`, long)).must(400)
 }
+
+// An import that adds options never makes the default shares of a feature exceed the whole.
+func TestImportedOptionsLeaveRoom(t *testing.T) {
+	h := newHarness(t)
+	f := h.post("/api/v1/projects/1/features/", `{"name":"f","initial_value":"v","multivariate_options":[{"type":"unicode","string_value":"x","default_percentage_allocation":80}]}`, 201).id()
+	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"f","value":"v","type":"unicode","enabled":true,
+		"multivariate":[{"percentage_allocation":60,"default_percentage_allocation":60,"value":"y","type":"unicode"}]}]`).must(201)
+	e := h.secondEnvironment()
+	total := 0.0
+	for s := range fsm.FeatureStatesByEnvironment.All(h.node.FSM.State(), e, fsm.StateDefault, f) {
+		for _, v := range s.Multivariate {
+			total += v.Percentage
+		}
+	}
+	require.LessOrEqual(t, total, 100.0)
+	h.patch(fmt.Sprintf("/api/v1/projects/1/features/%d/mv-options/2/", f), `{"key":"second"}`, 200)
+}
+
+// Two options of one value stay two.
+func TestImportKeepsEqualOptions(t *testing.T) {
+	h := newHarness(t)
+	h.post("/api/v1/projects/1/features/", `{"name":"f","initial_value":"v","multivariate_options":[{"type":"unicode","string_value":"x","default_percentage_allocation":30},
+		{"type":"unicode","string_value":"x","default_percentage_allocation":20}]}`, 201)
+	file := h.export(1, "").Raw
+	h.post("/api/v1/projects/", `{"name":"Other","organisation":1}`, 201)
+	e := h.post("/api/v1/environments/", `{"name":"There","project":2}`, 201).id()
+	for range 2 {
+		h.upload("admin", e, "OVERWRITE_DESTRUCTIVE", file).must(201)
+		require.Equal(t, file, h.export(e, "").Raw)
+	}
+}
+
+// The length of a name counts in characters, as where features are made.
+func TestImportOfLongNames(t *testing.T) {
+	h := newHarness(t)
+	h.post("/api/v1/projects/1/features/", fmt.Sprintf(`{"name":%q}`, strings.Repeat("é", 1500)), 201)
+	file := h.export(1, "").Raw
+	h.upload("admin", 1, "SKIP", file).must(201)
+}
+
+// Overwriting leaves nothing behind that was to come.
+func TestOverwritingReplacesWhatIsScheduled(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	state := fsm.FeatureStatesByEnvironment.List(h.node.FSM.State(), uint64(1), fsm.StateDefault, f)[0]
+	h.put(fmt.Sprintf("/api/v1/features/featurestates/%d/", state.ID),
+		fmt.Sprintf(`{"feature":%d,"environment":1,"enabled":false,"live_from":"2100-01-01T00:00:00Z","feature_state_value":{"type":"unicode","string_value":"later"}}`, f), 200)
+	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"f","value":"new","type":"unicode","enabled":true}]`).must(201)
+	states := fsm.FeatureStatesByEnvironment.List(h.node.FSM.State(), uint64(1), fsm.StateDefault, f)
+	require.Len(t, states, 1)
+	require.Equal(t, "new", *states[0].Value.String)
+	require.LessOrEqual(t, states[0].LiveFrom, states[0].UpdatedAt)
+}

@@ -182,7 +182,7 @@ func (in featureInput) check(c *Ctx, have []fsm.MultivariateOption, errs *route.
 		}
 		total += o.share(have)
 	}
-	if total > 100 {
+	if fsm.MoreThanWhole(total) {
 		errs.Add("multivariate_options", MsgAllocation)
 	}
 }

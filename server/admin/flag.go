@@ -275,7 +275,7 @@ func (in flagStateInput) apply(c *Ctx, s *fsm.FeatureState, errs *route.Errors) 
 		shares = append(shares, shareInput{Option: v.ID, Percentage: v.Weight})
 		total += v.Weight
 	}
-	if total > 100 {
+	if fsm.MoreThanWhole(total) {
 		errs.NonField(MsgShares)
 	}
 	if !errs.Empty() {

@@ -94,13 +94,7 @@ func inviteRows() []route.Row {
 	}
 }
 
-// inviteThrottle is asked once a request, outside the transaction.
-func inviteThrottle(c *Ctx) error {
-	if c.Tx != nil {
-		return nil
-	}
-	return c.Env.Throttle.Allow("invite:"+c.Principal.Scope(), invitesPerMinute)
-}
+func inviteThrottle(c *Ctx) error { return c.Limit("invite:"+c.Principal.Scope(), invitesPerMinute) }
 
 // needsUser refuses keys, which are nobody to invite in the name of.
 func needsUser(c *Ctx) error {

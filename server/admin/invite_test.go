@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
 
 func (h *harness) organisationPath() string {
@@ -177,4 +178,15 @@ func TestInviteLosesADeletedGroup(t *testing.T) {
 	i := h.post(h.organisationPath()+"invites/", fmt.Sprintf(`{"email":"x@example.com","permission_groups":[%d]}`, g), 201).id()
 	h.remove(fmt.Sprintf("%s%d/", h.groups(), g), 204)
 	require.Empty(t, h.get(fmt.Sprintf("%sinvites/%d/", h.organisationPath(), i), 200).object()["permission_groups"])
+}
+
+// --e2e-token lifts every throttle of requests.
+func TestE2ETokenLiftsAllThrottles(t *testing.T) {
+	h := newHarness(t)
+	h.api.Env.Options.E2EToken = "e2e"
+	headers := []route.Header{{Name: "Content-Type", Value: "application/json"}, {Name: "Authorization", Value: "Token admin"}, {Name: "X-E2E-Test-Auth-Token", Value: "e2e"}}
+	for i := range invitesPerMinute + 2 {
+		h.send("POST", "/api/v1/organisations/1/invite/", fmt.Sprintf(`{"emails":["who%d@example.com"]}`, i), headers).must(201)
+		h.send("POST", "/o/register/", `{"client_name":"c","redirect_uris":["https://a.example/"]}`, headers).must(201)
+	}
 }

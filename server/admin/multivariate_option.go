@@ -186,7 +186,7 @@ func sharesFit(c *Ctx, o fsm.MultivariateOption) bool {
 			total += other.DefaultPercentageAllocation
 		}
 	}
-	return total <= 100
+	return !fsm.MoreThanWhole(total)
 }
 
 // hasRoom reports whether every environment's default can take the new option's share.
@@ -196,7 +196,7 @@ func hasRoom(c *Ctx, o fsm.MultivariateOption) bool {
 		for _, v := range s.Multivariate {
 			total += v.Percentage
 		}
-		if s.Kind() == fsm.StateDefault && total > 100 {
+		if s.Kind() == fsm.StateDefault && fsm.MoreThanWhole(total) {
 			return false
 		}
 	}
@@ -240,7 +240,7 @@ func shareWithin(tx *fsm.Tx, o fsm.MultivariateOption, others []fsm.Multivariate
 	for _, v := range others {
 		total += v.Percentage
 	}
-	if total > 100 {
+	if fsm.MoreThanWhole(total) {
 		share.Percentage = 0
 	}
 	return share

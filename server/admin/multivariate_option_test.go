@@ -69,3 +69,31 @@ func TestMultivariateOptionPermissions(t *testing.T) {
 	h.do("member", "GET", target+"1/", nil).must(403)
 	h.do("member", "PATCH", target+"1/", `{"string_value":"b"}`).must(200)
 }
+
+// Shares whose decimals make up the whole fit, in whichever order floats add them up.
+func TestSharesOfTheWholeFit(t *testing.T) {
+	h := newHarness(t)
+	option := func(value string, share float64) map[string]any {
+		return map[string]any{"type": "unicode", "string_value": value, "default_percentage_allocation": share}
+	}
+	shares := func(feature uint64) (all []float64) {
+		for s := range fsm.FeatureStatesByEnvironment.All(h.node.FSM.State(), uint64(1), fsm.StateDefault, feature) {
+			for _, v := range s.Multivariate {
+				all = append(all, v.Percentage)
+			}
+		}
+		return all
+	}
+	f := h.post("/api/v1/projects/1/features/", map[string]any{"name": "f", "multivariate_options": []any{option("a", 20.1), option("b", 20.2)}}, 201)
+	options := append(f.object()["multivariate_options"].([]any), option("c", 59.7))
+	h.patch(fmt.Sprintf("/api/v1/projects/1/features/%d/", f.id()), map[string]any{"multivariate_options": options}, 200)
+	require.Equal(t, []float64{20.1, 20.2, 59.7}, shares(f.id()))
+
+	g := h.post("/api/v1/projects/1/features/", map[string]any{"name": "g"}, 201).id()
+	for value, share := range []float64{20.1, 20.2, 59.7} {
+		o := option(fmt.Sprint(value), share)
+		o["feature"] = g
+		h.post(fmt.Sprintf("/api/v1/projects/1/features/%d/mv-options/", g), o, 201)
+	}
+	require.Equal(t, []float64{20.1, 20.2, 59.7}, shares(g))
+}

@@ -44,10 +44,7 @@ func oauthClientRows() []route.Row {
 }
 
 func registrationThrottle(c *Ctx) error {
-	if c.Tx != nil {
-		return nil
-	}
-	return c.Env.Throttle.Allow("oauth-register:"+c.Request.Remote, registrationsPerMinute)
+	return c.Limit("oauth-register:"+c.Request.Remote, registrationsPerMinute)
 }
 
 func registerOAuthClient(c *Ctx, in oauthRegistration) (oauthRegistered, error) {

@@ -203,3 +203,16 @@ func TestWebhookTest(t *testing.T) {
 	h.do("member", "POST", path, env).must(400)
 	h.do("member", "POST", path, org).must(403)
 }
+
+// With --disable-webhooks nobody is called, by tests neither.
+func TestDisabledWebhooksAreNotTested(t *testing.T) {
+	h := newHarness(t)
+	called := false
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }))
+	t.Cleanup(receiver.Close)
+	h.api.Env.Webhooks.Close()
+	h.api.Env.Webhooks = webhook.New(5*time.Second, true, "test")
+	h.api.Env.Options.DisableWebhooks = true
+	h.post("/api/v1/webhooks/test/", map[string]any{"webhook_url": receiver.URL, "scope": map[string]any{"type": "organisation", "id": 1}}, 400)
+	require.False(t, called)
+}

@@ -61,6 +61,9 @@ func testWebhook(c *Ctx, in webhookTestInput) (webhookTested, error) {
 	if err := checkHookURL(c, "webhook_url", in.URL); err != nil {
 		return webhookTested{}, err
 	}
+	if c.Env.Options.DisableWebhooks {
+		return webhookTested{}, route.Body(400, webhookTested{Detail: "Could not connect to webhook URL", Body: "Webhooks are disabled."})
+	}
 	body, err := exampleBody(c)
 	if err != nil {
 		return webhookTested{}, err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -169,4 +170,54 @@ func TestSMTPWithoutEncryptionGetsNothing(t *testing.T) {
 		_, err := NewSMTP(addr, "", "", TLS)
 		require.ErrorContains(t, err, "address of the mail server")
 	}
+}
+
+// A mail that the server took is sent, however the server says goodbye.
+func TestTakenMailsAreNotSentAgain(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	var taken atomic.Int32
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprint(conn, "220 test\r\n")
+			for in, data := bufio.NewScanner(conn), false; in.Scan(); {
+				text := in.Text()
+				if data && text != "." {
+					continue
+				}
+				if data {
+					data = false
+					taken.Add(1)
+				}
+				if strings.HasPrefix(text, "QUIT") {
+					break // hangs up
+				}
+				if strings.HasPrefix(text, "DATA") {
+					data = true
+					fmt.Fprint(conn, "354 go\r\n")
+					continue
+				}
+				fmt.Fprint(conn, "250 ok\r\n")
+			}
+			_ = conn.Close()
+		}
+	}()
+	s, err := NewSMTP(l.Addr().String(), "", "", Plain)
+	require.NoError(t, err)
+	var logged strings.Builder
+	m, err := Start("Flags <flags@example.com>", s, slog.New(slog.NewTextHandler(&logged, nil)))
+	require.NoError(t, err)
+	m.pause = time.Millisecond
+	m.Queue("ann@example.com", "Hello", "how are you")
+	m.Stop()
+	require.NoError(t, l.Close())
+	<-done
+	require.EqualValues(t, 1, taken.Load())
+	require.Contains(t, logged.String(), "mail sent")
 }

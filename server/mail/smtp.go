@@ -70,5 +70,8 @@ func (s *SMTP) Deliver(ctx context.Context, m *gomail.Msg) error {
 	if err != nil {
 		return err
 	}
-	return client.DialAndSendWithContext(ctx, m)
+	if err := client.DialAndSendWithContext(ctx, m); err != nil && !m.IsDelivered() { // else only the goodbye failed
+		return err
+	}
+	return nil
 }

@@ -222,16 +222,9 @@ func (c *checker) environment(e *Environment) error {
 			return c.bad("a server key begins with ser.")
 		}
 	}
-	states := map[string]bool{}
-	for i := range e.States {
+	for i := range e.States { // a feature without one is served nowhere: its state was deleted
 		if err := c.state(&e.States[i]); err != nil {
 			return err
-		}
-		states[e.States[i].Feature] = true
-	}
-	for name := range c.features {
-		if !states[name] {
-			return c.bad("feature %q has no state", name)
 		}
 	}
 	if err := c.overrides(e.SegmentOverrides); err != nil {
@@ -268,7 +261,7 @@ func (c *checker) state(s *State) error {
 		}
 		total += v.Percentage
 	}
-	if total > 100 {
+	if fsm.MoreThanWhole(total) {
 		return c.bad("the variants of feature %q add up to %v percent", s.Feature, total)
 	}
 	return c.value(s.Feature, s.Value)

@@ -75,32 +75,44 @@ func (l *Loader) Load() (*Settings, error) {
 }
 
 // lookup finds the text of a setting that no flag gave.
-func (l *Loader) lookup(f setting, file map[string]any) (text, from string, ok bool) {
+func (l *Loader) lookup(f setting, file map[string]yaml.Node) (text, from string, ok bool) {
 	if l.flags.Changed(f.name) {
 		return "", "", false
 	}
 	if text, ok := os.LookupEnv(f.env); ok {
 		return text, f.env, true
 	}
-	v, ok := file[f.name]
-	if !ok {
+	n, ok := file[f.name]
+	if !ok || n.ShortTag() == "!!null" { // a key without a value says nothing
 		return "", "", false
 	}
-	if list, isList := v.([]any); isList {
-		parts := make([]string, len(list))
-		for i, e := range list {
-			parts[i] = fmt.Sprint(e)
+	return f.text(&n), l.settings.Config + ": " + f.name, true
+}
+
+// text is what the file says. Texts are as they are written: a password of digits is no number.
+func (f setting) text(n *yaml.Node) string {
+	switch kind := f.value.Kind(); {
+	case n.Kind == yaml.AliasNode:
+		return f.text(n.Alias)
+	case n.Kind == yaml.SequenceNode:
+		parts := make([]string, len(n.Content))
+		for i, e := range n.Content {
+			parts[i] = f.text(e)
 		}
-		return strings.Join(parts, ","), l.settings.Config + ": " + f.name, true
+		return strings.Join(parts, ",")
+	case n.Kind == yaml.ScalarNode && kind != reflect.Bool && kind != reflect.Int && kind != reflect.Int64:
+		return n.Value
 	}
-	return fmt.Sprint(v), l.settings.Config + ": " + f.name, true
+	var v any
+	_ = n.Decode(&v) // what cannot be decoded is nothing that a setting could be
+	return fmt.Sprint(v)
 }
 
 // fileSuffix makes the name of the setting that names the file of a secret.
 const fileSuffix = "-file"
 
 // readSecret takes a secret from the file that is named for it, without the line break at its end. Errors never show what is in it.
-func (l *Loader) readSecret(f setting, file map[string]any, given bool) error {
+func (l *Loader) readSecret(f setting, file map[string]yaml.Node, given bool) error {
 	named := setting{name: f.name + fileSuffix, env: f.env + "_FILE"}
 	path, from, ok := l.lookup(named, file)
 	if l.flags.Changed(named.name) {
@@ -136,7 +148,7 @@ func SecretFlags() []string {
 }
 
 // file reads the configuration file, if one is named.
-func (l *Loader) file() (map[string]any, error) {
+func (l *Loader) file() (map[string]yaml.Node, error) {
 	if env, ok := os.LookupEnv("FLAGRAFT_CONFIG"); ok && !l.flags.Changed("config") {
 		l.settings.Config = env
 	}
@@ -147,7 +159,7 @@ func (l *Loader) file() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration file: %w", err)
 	}
-	out := map[string]any{}
+	out := map[string]yaml.Node{}
 	if err := yaml.Unmarshal(raw, &out); err != nil {
 		return nil, fmt.Errorf("configuration file %s: %w", l.settings.Config, err)
 	}

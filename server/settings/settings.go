@@ -126,7 +126,7 @@ type Settings struct {
 func (s *Settings) Options() admin.Options {
 	return admin.Options{
 		AllowRegistrationWithoutInvite: !s.RegistrationInvite, PreventSignup: s.PreventSignup,
-		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks,
+		RestrictOrganisationCreateToSuperusers: s.RestrictOrgCreate, DisableInviteLinks: s.DisableInviteLinks, DisableWebhooks: s.DisableWebhooks,
 		LoginPerMinute: s.LoginPerMinute, UsagePerMinute: s.UsagePerMinute, AdminPerMinute: s.AdminPerMinute, EmailActivation: s.EmailActivation,
 		PublicURL: s.PublicURL, FrontendURL: s.FrontendURL,
 		E2EToken:    s.E2EToken,

@@ -80,3 +80,24 @@ func TestSecretsAreNotLogged(t *testing.T) {
 	require.NotContains(t, s.Attributes(), "hush")
 	require.Contains(t, s.Attributes(), "data-dir")
 }
+
+// A text is what the file says, whatever else YAML could read it as, and a key without a value says nothing.
+func TestTextsOfTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("admin-password: 0012345670\ncluster-secret: 12345678901234567890123\norganisation-name: 1e3\n"+
+		"e2e-token: 2026-11-26\nsmtp-password: 0x1F\nfrontend-url:\ngossip-addr: ~\nsmtp-addr: \"\"\ntrusted-proxies:\njoin: [010, b]\nmax-body-bytes: 2_000_000\ntls-min-version: 1.3\ndemo: true\n"), 0o600))
+	s, err := load(t, "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, "0012345670", s.AdminPassword)
+	require.Equal(t, "12345678901234567890123", s.ClusterSecret)
+	require.Equal(t, "1e3", s.OrganisationName)
+	require.Equal(t, "2026-11-26", s.E2EToken)
+	require.Equal(t, "0x1F", s.SMTPPassword)
+	require.Empty(t, s.FrontendURL)
+	require.Equal(t, "127.0.0.1:8002", s.GossipAddr, "the default")
+	require.Empty(t, s.TrustedProxies)
+	require.Equal(t, []string{"010", "b"}, s.Join)
+	require.Equal(t, 2_000_000, s.MaxBodyBytes)
+	require.Equal(t, "1.3", s.TLSMinVersion)
+	require.True(t, s.Demo)
+}
