@@ -19,6 +19,7 @@ import { Usage } from './pages/usage/Usage'
 import { ProjectHome } from './pages/ProjectHome'
 import { Segments } from './pages/segments/Segments'
 import { Start } from './pages/Start'
+import { me } from './state/session'
 
 export interface Page {
   scope: Scope
@@ -29,6 +30,9 @@ export interface Page {
   /** How the navigation shows it; without: it does not. Some are for superusers or the organisation's administrators alone. */
   nav?: { icon: IconName; superuser?: boolean; admin?: boolean }
 }
+
+/** offered tells whether the navigation has a page, for an administrator of the organisation or for others. */
+export const offered = (p: Page, admin: boolean) => !!p.nav && (!p.nav.superuser || !!me.value?.is_superuser) && (!p.nav.admin || admin)
 
 /** Every page of the console, in the order of the navigation. */
 export const pages: Page[] = [

@@ -20,7 +20,7 @@ var languageOf = map[string]string{"js": "js", "react": "jsx", "node": "js", "py
 var (
 	example   = regexp.MustCompile("(?s)key: '([a-z]+)',\\s+title: '([^']+)',\\s+install: '([^']*)',\\s+server: (?:true|false),\\s+code: s => `((?:[^`\\\\]|\\\\.)*)`")
 	serverKey = regexp.MustCompile(`\$\{s\.key\.startsWith\('ser\.'\) \? '[^']*' : ''\}`)
-	filled    = strings.NewReplacer("${s.key}", "ENVIRONMENT_KEY", "${s.url}", "http://node-a:8000/api/v1/", "${s.feature}", "my_feature", `\\`, `\`)
+	filled    = strings.NewReplacer("${s.key}", "ENVIRONMENT_KEY", "${s.url}", "http://node-a:8000/api/v1/", "${s.feature}", "my_feature", "${encodeURIComponent(s.feature)}", "my_feature", `\\`, `\`)
 )
 
 // consoleSections are the examples of the console's page of keys, as docs/clients.md has them.

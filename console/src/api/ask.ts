@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 import { messageOf } from './error'
+import { writeJSON } from './json'
 import { request } from './request'
 
 /** Asked is what is known of a question: the newest answer stays while the next one is under way. */
@@ -28,6 +29,6 @@ export function useAsk<T>(path: string | null, body: unknown, pause = 0, turn = 
       clearTimeout(timer)
       asking.abort()
     }
-  }, [path, JSON.stringify(body), turn])
+  }, [path, writeJSON(body), turn])
   return asked
 }

@@ -70,6 +70,7 @@ function entryOf(path: string, models: readonly string[], read: Entry['read']): 
     entry = { path, models, read, users: 0, asked: 0, stale: true, state: signal<Query<unknown>>({ data: undefined, error: undefined, loading: true }) }
     entries.set(path, entry)
   }
+  entry.models = [...new Set([...entry.models, ...models])] // several may show it
   return entry
 }
 

@@ -1,4 +1,5 @@
 import { APIError, readError, Unreachable } from './error'
+import { readJSON, writeJSON } from './json'
 import { answeredBy, candidates, moved, offline, origin } from './nodes'
 import { authorization } from './token'
 
@@ -59,7 +60,7 @@ async function attempt(base: string, method: Method, path: string, key: string, 
   const limit = AbortSignal.timeout(o.timeout ?? 10_000)
   const signal = o.signal ? AbortSignal.any([o.signal, limit]) : limit
   try {
-    const body = o.body === undefined ? undefined : JSON.stringify(o.body)
+    const body = o.body === undefined ? undefined : writeJSON(o.body)
     return await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
   } catch (e) {
     if (o.signal?.aborted) throw e
@@ -84,7 +85,7 @@ async function read<T>(method: Method, base: string, response: Response): Promis
 function parse(text: string): unknown {
   if (text === '') return null
   try {
-    return JSON.parse(text)
+    return readJSON(text)
   } catch {
     throw new APIError(0, 'The server sent something else than JSON.')
   }

@@ -5,9 +5,8 @@ import type { Feature, Page, Segment } from '../api/types'
 import { linkIn, linkTo } from '../links'
 import { featureModels, featuresPath } from '../pages/features/flag'
 import type { IconName } from '../parts/Icon'
-import { pages } from '../routes'
-import { environmentKey, projectID, useEnvironment, useEnvironments } from '../state/place'
-import { me } from '../state/session'
+import { offered, pages } from '../routes'
+import { environmentKey, projectID, useAdmin, useEnvironment, useEnvironments } from '../state/place'
 
 /** Hit is something to jump to. */
 export interface Hit {
@@ -27,6 +26,7 @@ export function useHits(text: string): Hit[] {
   const segments = useList<Segment>(project ? `/api/v1/projects/${project}/segments/` : null, ['Segment']).data ?? []
   const environments = useEnvironments(project) ?? []
   const identities = useIdentities(text)
+  const admin = useAdmin()
   const best = <T extends { name: string }>(all: T[], hit: (x: T) => Pick<Hit, 'icon' | 'kind'> & { href: string | null }) =>
     ranked(text, all)
       .map(x => ({ ...hit(x), name: x.name }))
@@ -37,7 +37,7 @@ export function useHits(text: string): Hit[] {
     ...best(segments, s => ({ icon: 'segment', kind: 'Segment', href: linkIn('project', 'segments', s.id) })),
     ...best(identities, i => ({ icon: 'identity', kind: 'Identity', href: linkIn('environment', 'identities', i.id) })),
     ...best(
-      pages.filter(p => p.nav && (!p.nav.superuser || me.value?.is_superuser)).map(p => ({ name: p.title, page: p })),
+      pages.filter(p => offered(p, admin)).map(p => ({ name: p.title, page: p })),
       p => ({ icon: p.page.nav!.icon, kind: 'Page', href: linkTo(p.page) }),
     ),
     ...best(environments, e => ({ icon: 'cluster', kind: 'Environment', href: `/projects/${project}/environments/${encodeURIComponent(e.api_key)}/features` })),

@@ -1,12 +1,14 @@
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { useQuery } from '../api/query'
+import type { Project } from '../api/types'
 import { Icon } from '../parts/Icon'
 import { Menu, type Choice } from '../parts/Menu'
 import { go, organisationID, projectID, useOrganisations, useProjects } from '../state/place'
 
 /** ProjectSwitch chooses organisation and project; both are remembered. */
 export function ProjectSwitch() {
-  const { route } = useLocation()
+  const { path, route } = useLocation()
   const organisations = useOrganisations()
   const organisation = organisations?.find(o => o.id === organisationID.value) ?? organisations?.[0]
   const projects = useProjects(organisation?.id)
@@ -14,6 +16,12 @@ export function ProjectSwitch() {
   useEffect(() => {
     if (organisation) go({ organisation: organisation.id })
   }, [organisation?.id])
+  // A link may lead to a project of another organisation.
+  const elsewhere = projects && !project && projectID.value !== undefined && path.startsWith(`/projects/${projectID.value}`)
+  const owner = useQuery<Project>(elsewhere ? `/api/v1/projects/${projectID.value}/` : null, ['Project']).data?.organisation
+  useEffect(() => {
+    if (elsewhere && owner !== undefined && organisations?.some(o => o.id === owner)) go({ organisation: owner })
+  }, [elsewhere, owner])
   if (!organisations) return <div class="switcher skeleton" />
   const choices: (Choice | 'line')[] = (projects ?? []).map(p => ({ label: p.name, chosen: p.id === project?.id, href: `/projects/${p.id}` }))
   choices.push('line', { label: 'All projects', href: '/' })

@@ -3,9 +3,8 @@ import { answeredBy, nodeName, nodes, origin } from '../api/nodes'
 import { linkTo, type Scope } from '../links'
 import { Icon } from '../parts/Icon'
 import { Logo } from '../parts/Logo'
-import { pages, type Page } from '../routes'
-import { organisationID, useOrganisations } from '../state/place'
-import { me } from '../state/session'
+import { offered, pages, type Page } from '../routes'
+import { useAdmin } from '../state/place'
 import { Account } from './Account'
 import { ProjectSwitch } from './ProjectSwitch'
 
@@ -39,9 +38,9 @@ export function Sidebar({ open, close }: { open: boolean; close: () => void }) {
 
 function Group({ title, pages }: { title: string; pages: Page[] }) {
   const { path } = useLocation()
-  const admin = useOrganisations()?.find(o => o.id === organisationID.value)?.role === 'ADMIN'
+  const admin = useAdmin()
   const shown = pages
-    .filter(p => (!p.nav?.superuser || me.value?.is_superuser) && (!p.nav?.admin || admin))
+    .filter(p => offered(p, admin))
     .map(p => ({ page: p, href: linkTo(p) }))
     .filter((x): x is { page: Page; href: string } => x.href !== null)
   if (shown.length === 0) return null

@@ -34,7 +34,10 @@ export const organisationID = computed(() => place.value.organisation)
 export const projectID = computed(() => place.value.project)
 export const environmentKey = computed(() => place.value.environment)
 
-export const useOrganisations = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'UserOrganisation']).data?.results
+export const useOrganisations = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'OrganisationUser']).data?.results
+
+/** useAdmin tells whether one administers the organisation where we are. */
+export const useAdmin = () => useOrganisations()?.find(o => o.id === organisationID.value)?.role === 'ADMIN'
 
 export function useProjects(organisation: number | undefined) {
   return useQuery<Project[]>(organisation === undefined ? null : `/api/v1/projects/?organisation=${organisation}`, ['Project']).data
@@ -42,6 +45,13 @@ export function useProjects(organisation: number | undefined) {
 
 export function useEnvironments(project: number | undefined) {
   return useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment']).data?.results
+}
+
+/** useNamedEnvironment is the environment with a key, or why there is none. */
+export function useNamedEnvironment(project: number, key: string): { environment?: Environment | undefined; error?: string | undefined } {
+  const { data, error, loading } = useQuery<Page<Environment>>(`/api/v1/environments/?project=${project}`, ['Environment'])
+  const environment = data?.results.find(e => e.api_key === key)
+  return environment ? { environment } : { error: error ?? (data && !loading ? 'There is no such environment.' : undefined) }
 }
 
 /** useEnvironment is the environment we are in, once it is known. */

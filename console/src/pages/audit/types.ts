@@ -1,3 +1,4 @@
+import { writeJSON } from '../../api/json'
 import type { Scalar } from '../../api/types'
 
 /** AuditEntry is a row of the audit log. */
@@ -46,4 +47,4 @@ export const kinds: Record<string, string> = {
 }
 
 /** shown is a value of a field as text. */
-export const shown = (v: unknown): string => (v === null || v === undefined ? 'nothing' : typeof v === 'object' ? JSON.stringify(v) : String(v as Scalar) || '(empty)')
+export const shown = (v: unknown): string => (v === null || v === undefined ? 'nothing' : typeof v === 'object' ? writeJSON(v) : String(v as Scalar) || '(empty)')

@@ -31,7 +31,7 @@ export function FeaturePanel({ spot, tags, tab, query }: Props) {
   const list = environmentLink(project, environment.api_key, 'features')
   const close = () => {
     route(list + query)
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(`.feature-name[href*="/${feature.id}"]`)?.focus())
+    requestAnimationFrame(() => document.querySelector<HTMLElement>(`.feature-name[href="${list}/${feature.id}${query}"]`)?.focus())
   }
   const tabs = [
     { key: 'value', title: 'Value' },

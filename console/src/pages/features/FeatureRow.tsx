@@ -38,7 +38,7 @@ export function FeatureRow({ spot, tags, row, top, height, query, current }: Pro
         )}
       </span>
       <span role="cell" class="cell-value">
-        <ValueCell spot={spot} />
+        <ValueCell spot={spot} query={query} />
         {f.type === 'MULTIVARIATE' && <span class="chip">{f.multivariate_options.length + 1} variants</span>}
       </span>
       <span role="cell" class="cell-tags">

@@ -6,7 +6,7 @@ import type { Feature, Tag } from '../../api/types'
 import { environmentLink } from '../../links'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
-import { useEnvironments } from '../../state/place'
+import { useNamedEnvironment } from '../../state/place'
 import { NewFeature } from './NewFeature'
 import { FeaturePanel } from './FeaturePanel'
 import { FeatureTable } from './FeatureTable'
@@ -24,7 +24,7 @@ interface Props {
 /** Features lists the flags of an environment; the address may name one, which is opened beside the list. */
 export function Features({ project, environment: key, feature, tab = 'value' }: Props) {
   const { query, route } = useLocation()
-  const environment = useEnvironments(project)?.find(e => e.api_key === key)
+  const { environment, error } = useNamedEnvironment(project, key)
   const tags = useList<Tag>(`/api/v1/projects/${project}/tags/`, ['Tag']).data
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels)
   const [making, setMaking] = useState(false)
@@ -47,7 +47,7 @@ export function Features({ project, environment: key, feature, tab = 'value' }: 
         </button>
       </div>
       <FilterBar filter={filter} change={change} tags={tags ?? []} />
-      {features.error && !features.data && <Empty icon="alert" title={features.error} />}
+      {(error || (features.error && !features.data)) && <Empty icon="alert" title={(error ?? features.error)!} />}
       {features.data && environment && shown.length > 0 && (
         <FeatureTable project={project} environment={environment} features={shown} tags={tags ?? []} query={writeFilter(filter)} opened={opened?.id} />
       )}
@@ -64,7 +64,7 @@ export function Features({ project, environment: key, feature, tab = 'value' }: 
         </Empty>
       )}
      </div>
-      {opened && environment && <FeaturePanel spot={{ project, environment, feature: opened }} tags={tags ?? []} tab={tab} query={writeFilter(filter)} />}
+      {opened && environment && <FeaturePanel key={`${environment.id} ${opened.id}`} spot={{ project, environment, feature: opened }} tags={tags ?? []} tab={tab} query={writeFilter(filter)} />}
       {making && <NewFeature project={project} close={() => setMaking(false)} />}
     </div>
   )

@@ -13,7 +13,7 @@ import { shown, stateModels, type Spot } from './flag'
 interface Override {
   identifier: string
   identity_uuid: string
-  feature_state: { enabled: boolean; feature_state_value: Scalar }
+  feature_state: { enabled: boolean; feature_state_value: Scalar; multivariate_feature_state_values: object[] }
 }
 
 /** IdentityOverrides are for single identities, and come before every segment. */
@@ -21,8 +21,8 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
   const { feature, environment } = spot
   const base = `/api/v1/environments/${encodeURIComponent(environment.api_key)}`
   const overrides = useQuery<{ results: Override[] }>(`${base}/edge-identity-overrides?feature=${feature.id}`, stateModels)
-  const put = (identifier: string, enabled: boolean, value: Scalar, label: string, undo?: () => unknown) =>
-    write('PUT', `${base}/edge-identities-featurestates`, { identifier, feature: feature.id, enabled, feature_state_value: value }, {
+  const put = (identifier: string, enabled: boolean, value: Scalar, label: string, undo?: () => unknown, more?: object) =>
+    write('PUT', `${base}/edge-identities-featurestates`, { identifier, feature: feature.id, enabled, feature_state_value: value, ...more }, {
       label,
       models: stateModels,
       environment: environment.api_key,
@@ -33,7 +33,10 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
       label: `Override for ${o.identifier} removed`,
       models: stateModels,
       environment: environment.api_key,
-      undo: () => put(o.identifier, o.feature_state.enabled, o.feature_state.feature_state_value, `Override for ${o.identifier} is back`),
+      undo: () => {
+        const { enabled, feature_state_value, multivariate_feature_state_values } = o.feature_state
+        return put(o.identifier, enabled, feature_state_value, `Override for ${o.identifier} is back`, undefined, { multivariate_feature_state_values })
+      },
     })
   return (
     <section class="block" aria-labelledby="identity-overrides">

@@ -44,7 +44,7 @@ export function NewVariant({ spot: { project, feature, environment } }: { spot: 
         <button type="button" class="button small" onClick={() => setValue(null)}>
           Cancel
         </button>
-        <button type="button" class="button small primary" disabled={form.busy} onClick={form.onSubmit}>
+        <button type="button" class="button small primary" disabled={form.busy || (value.type === 'integer' && !/^-?\d+$/.test(value.value))} onClick={form.onSubmit}>
           Add
         </button>
       </div>

@@ -68,7 +68,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
           word={feature.name}
           close={() => setDeleting(false)}
           run={async () => {
-            await write('DELETE', path, undefined, { label: `${feature.name} deleted`, models: featureModels })
+            await write('DELETE', path, undefined, { label: `${feature.name} deleted`, models: [...featureModels, 'Segment'] })
             gone()
           }}
         >

@@ -1,9 +1,15 @@
+import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { environmentLink } from '../../links'
 import { parse, setValue, shown, type Spot } from './flag'
 
-/** ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it. */
-export function ValueCell({ spot }: { spot: Spot }) {
+/**
+ * ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it. An input would drop the ends of lines: a value
+ * of several is edited in the panel.
+ */
+export function ValueCell({ spot, query }: { spot: Spot; query: string }) {
   const [editing, setEditing] = useState(false)
+  const { route } = useLocation()
   const state = spot.feature.environment_feature_state
   const value = state?.feature_state_value ?? null
   if (editing) return <Editor spot={spot} done={() => setEditing(false)} />
@@ -13,7 +19,7 @@ export function ValueCell({ spot }: { spot: Spot }) {
       class={`value ${value === null ? 'none' : ''}`}
       disabled={state === null}
       aria-label={`Value of ${spot.feature.name}: ${shown(value)}. Edit`}
-      onClick={() => setEditing(true)}
+      onClick={() => (/[\r\n]/.test(String(value)) ? route(environmentLink(spot.project, spot.environment.api_key, 'features', spot.feature.id) + query) : setEditing(true))}
     >
       {value === null ? 'no value' : value === '' ? '""' : String(value)}
     </button>

@@ -1,3 +1,4 @@
+import { writeJSON } from '../../api/json'
 import type { Scalar } from '../../api/types'
 import { shown } from './flag'
 
@@ -70,7 +71,7 @@ export function paired(event: FeatureEvent): FeatureEvent {
 /** between is what differs from one row to the next. */
 function between(gone: FeatureChange, came: FeatureChange): FeatureChange {
   const old = new Map(gone.changes.map(f => [f.field, f.old]))
-  const held = (field: string, v: unknown) => (field === 'multivariate' ? JSON.stringify(((v as Share[] | null) ?? []).map(s => [s.option, s.percentage])) : JSON.stringify(v))
+  const held = (field: string, v: unknown) => (field === 'multivariate' ? JSON.stringify(((v as Share[] | null) ?? []).map(s => [s.option, s.percentage])) : writeJSON(v))
   const changes = came.changes
     .map(f => ({ ...f, old: old.get(f.field) }))
     .filter(f => !uninteresting.has(f.field) && held(f.field, f.old) !== held(f.field, f.new))
@@ -111,4 +112,4 @@ export interface Share {
 
 const shares = (v: unknown) => ((v as Share[] | null) ?? []).map(s => `${s.percentage} %`).join(', ') || 'none'
 const words = (field: string) => field.charAt(0).toUpperCase() + field.slice(1).replaceAll('_', ' ')
-const plain = (v: unknown) => (v === null || v === undefined ? 'nothing' : typeof v === 'object' ? JSON.stringify(v) : String(v))
+const plain = (v: unknown) => (v === null || v === undefined ? 'nothing' : typeof v === 'object' ? writeJSON(v) : String(v))

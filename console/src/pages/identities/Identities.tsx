@@ -1,4 +1,5 @@
-import { useEnvironments } from '../../state/place'
+import { Waiting } from '../../parts/Waiting'
+import { useNamedEnvironment } from '../../state/place'
 import { IdentityList } from './IdentityList'
 import { IdentityPage } from './IdentityPage'
 import '../../styles/identities.css'
@@ -12,8 +13,8 @@ interface Props {
 
 /** Identities are those of an environment; the address may name one, and a flag that is explained. */
 export function Identities({ project, environment: key, identity, flag }: Props) {
-  const environment = useEnvironments(project)?.find(e => e.api_key === key)
-  if (!environment) return <div class="page" aria-busy="true" />
+  const { environment, error } = useNamedEnvironment(project, key)
+  if (!environment) return <Waiting error={error} />
   if (identity === undefined) return <IdentityList key={key} project={project} environment={environment} />
   return <IdentityPage key={`${key} ${identity}`} project={project} environment={environment} name={identity} flag={flag} />
 }

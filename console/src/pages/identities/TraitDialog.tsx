@@ -25,7 +25,7 @@ export function TraitDialog({ person, trait, close }: { person: Person; trait?: 
   const change = (t: Type) => {
     setType(t)
     if (t === 'bool') setText(String(text === 'true'))
-    if (t === 'int') setText(String(Math.trunc(Number(text)) || 0))
+    if (t === 'int' && valueOf(t, text) === null) setText(String(Math.trunc(Number(text)) || 0))
     if (t === 'float' && valueOf(t, text) === null) setText('0.0')
   }
   return (

@@ -1,3 +1,4 @@
+import { exact } from '../../api/json'
 import { write } from '../../api/write'
 import { environmentPath, identityModels, identityPath, type Person } from './identity'
 
@@ -7,7 +8,7 @@ export const types = { unicode: 'Text', int: 'Whole number', float: 'Decimal num
 
 export type Value =
   | { value_type: 'unicode'; string_value: string }
-  | { value_type: 'int'; integer_value: number }
+  | { value_type: 'int'; integer_value: number | bigint }
   | { value_type: 'float'; float_value: number }
   | { value_type: 'bool'; boolean_value: boolean }
 
@@ -31,8 +32,17 @@ export function valueOf(type: Value['value_type'], text: string): Value | null {
   if (type === 'unicode') return { value_type: type, string_value: text }
   if (type === 'bool') return { value_type: type, boolean_value: text === 'true' }
   const number = text.trim() === '' ? NaN : Number(text)
-  if (type === 'int') return /^\s*-?\d+\s*$/.test(text) && Number.isSafeInteger(number) ? { value_type: type, integer_value: number } : null
+  if (type === 'int') {
+    const whole = /^\s*-?\d+\s*$/.test(text) ? wholeOf(text.trim()) : null
+    return whole === null ? null : { value_type: type, integer_value: whole }
+  }
   return Number.isFinite(number) ? { value_type: type, float_value: number } : null
+}
+
+/** wholeOf reads a whole number of 64 bits; null when it is none, or cannot be told exactly. */
+function wholeOf(text: string): number | bigint | null {
+  if (Number.isSafeInteger(Number(text))) return Number(text)
+  return exact && BigInt.asIntN(64, BigInt(text)) === BigInt(text) ? BigInt(text) : null
 }
 
 /** inputOf is the value of a trait without the columns of other types. */
@@ -48,7 +58,7 @@ interface Saved {
 export function saveTrait(p: Person, key: string, known: Trait | undefined, value: Value, w: Saved) {
   const what = { ...w, models: identityModels }
   // The operation that keeps types has columns of 32 bits; a longer whole number is one everywhere.
-  if (value.value_type === 'int' && Math.abs(value.integer_value) > 0x7fffffff) {
+  if (value.value_type === 'int' && (value.integer_value > 0x7fffffff || value.integer_value < -0x7fffffff)) {
     return write('PUT', `${identityPath(p)}update-traits/`, { trait_key: key, trait_value: value.integer_value }, what)
   }
   if (known) return write('PATCH', `${traitsPath(p)}${known.id}/`, value, what)

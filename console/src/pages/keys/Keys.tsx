@@ -9,7 +9,8 @@ import { Secret } from '../../parts/Secret'
 import { Select } from '../../parts/Select'
 import { Sheet } from '../../parts/Sheet'
 import { Tabs } from '../../parts/Tabs'
-import { useEnvironments } from '../../state/place'
+import { Waiting } from '../../parts/Waiting'
+import { useNamedEnvironment } from '../../state/place'
 import { serverKeysPath, ServerKeys, type ServerKey } from './ServerKeys'
 import { snippets } from './snippets'
 
@@ -21,8 +22,8 @@ interface Props {
 
 /** Keys are what programs ask for flags with, and how each language does. */
 export function Keys({ project, environment: key, language = 'js' }: Props) {
-  const environment = useEnvironments(project)?.find(e => e.api_key === key)
-  if (!environment) return <div class="page" aria-busy="true" />
+  const { environment, error } = useNamedEnvironment(project, key)
+  if (!environment) return <Waiting error={error} />
   return (
     <div class="page">
       <h1>SDK keys</h1>
@@ -31,7 +32,7 @@ export function Keys({ project, environment: key, language = 'js' }: Props) {
         <Secret text={key} label="Copy the client key" />
       </Sheet>
       <ServerKeys environment={key} />
-      <Snippets project={project} environment={key} language={language} />
+      <Snippets key={key} project={project} environment={key} language={language} />
     </div>
   )
 }
@@ -44,7 +45,7 @@ function Snippets({ project, environment, language }: { project: number; environ
   const [chosen, setChosen] = useState('')
   const snippet = snippets.find(s => s.key === language) ?? snippets[0]!
   const key = snippet.server && chosen ? chosen : environment
-  const code = snippet.code({ url: `${origin.value}/api/v1/`, key, feature: first?.name ?? 'my_feature' })
+  const code = snippet.code({ url: `${origin.value}/api/v1/`, key, feature: first && !/['"\\$`{}]/.test(first.name) ? first.name : 'my_feature' })
   return (
     <Sheet
       title="In your program"

@@ -231,7 +231,7 @@ final value = await flagsmith.getFeatureFlagValue('${s.feature}');`,
     install: '',
     server: true,
     code: s => `curl -H 'X-Environment-Key: ${s.key}' \\
-  '${s.url}flags/?feature=${s.feature}'
+  '${s.url}flags/?feature=${encodeURIComponent(s.feature)}'
 
 curl -H 'X-Environment-Key: ${s.key}' -H 'Content-Type: application/json' \\
   -d '{"identifier": "user-1", "traits": [{"trait_key": "plan", "trait_value": "gold"}]}' \\

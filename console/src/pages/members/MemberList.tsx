@@ -7,7 +7,7 @@ import { Select } from '../../parts/Select'
 import { Sheet } from '../../parts/Sheet'
 import { Table } from '../../parts/Table'
 import { me } from '../../state/session'
-import { memberModels, organisationPath, personName, type Member } from './types'
+import { groupModels, memberModels, organisationPath, personName, type Member } from './types'
 
 interface Props {
   organisation: number
@@ -56,7 +56,7 @@ export function MemberList({ organisation, members, admin }: Props) {
           button="Remove from the organisation"
           close={() => setRemoving(null)}
           run={() =>
-            write('POST', `${organisationPath(organisation)}remove-users/`, [{ id: removing.id }], { label: `${removing.email} removed`, models: memberModels, quiet: true })
+            write('POST', `${organisationPath(organisation)}remove-users/`, [{ id: removing.id }], { label: `${removing.email} removed`, models: [...memberModels, ...groupModels, 'Permission'], quiet: true })
           }
         >
           The account stays; it sees nothing of this organisation any more.

@@ -3,6 +3,7 @@ import { useId } from 'preact/hooks'
 import '../../styles/members.css'
 import { useList, useQuery } from '../../api/query'
 import { Tabs } from '../../parts/Tabs'
+import { Waiting } from '../../parts/Waiting'
 import { useOrganisations } from '../../state/place'
 import { Groups } from './Groups'
 import { Invitations } from './Invitations'
@@ -18,10 +19,11 @@ interface Props {
 export function Members({ organisation: id, tab = 'people' }: Props) {
   const { route } = useLocation()
   const panel = useId()
-  const organisation = useOrganisations()?.find(o => o.id === Number(id))
+  const organisations = useOrganisations()
+  const organisation = organisations?.find(o => o.id === Number(id))
   const members = useQuery<Member[]>(`${organisationPath(id)}users/`, memberModels)
   const groups = useList<Group>(`${organisationPath(id)}groups/`, groupModels)
-  if (!organisation) return <div class="page" aria-busy="true" />
+  if (!organisation) return <Waiting error={organisations && 'There is no such organisation.'} />
   const admin = organisation.role === 'ADMIN'
   const tabs = [
     { key: 'people', title: 'People', count: members.data?.length },

@@ -1,3 +1,4 @@
+import { readJSON } from '../../api/json'
 import type { Scalar } from '../../api/types'
 
 export interface Trait {
@@ -10,7 +11,7 @@ export function readTraits(text: string): { list?: Trait[]; error?: string } {
   if (text.trim() === '') return { list: [] }
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJSON(text)
   } catch (e) {
     return { error: `This is no JSON: ${(e as Error).message}` }
   }

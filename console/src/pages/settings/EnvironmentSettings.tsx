@@ -12,6 +12,7 @@ import { Select } from '../../parts/Select'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
 import { useDraft } from '../../parts/useForm'
+import { Waiting } from '../../parts/Waiting'
 import { DeleteSheet } from './DeleteSheet'
 
 interface Settings extends Environment {
@@ -27,8 +28,8 @@ const models = ['Environment']
 export function EnvironmentSettings({ project, environment: key }: { project: number; environment: string }) {
   const { route } = useLocation()
   const path = `/api/v1/environments/${encodeURIComponent(key)}/`
-  const { data: e } = useQuery<Settings>(path, models)
-  if (!e) return <div class="page" aria-busy="true" />
+  const { data: e, error } = useQuery<Settings>(path, models)
+  if (!e) return <Waiting error={error} />
   const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models, environment: key })
   const toggle = (name: keyof Settings, title: string, text: string) => (
     <Setting title={title} text={text} on={e[name] === true} change={on => patch({ [name]: on }, `${title}: ${on ? 'on' : 'off'}`)} />
@@ -37,7 +38,7 @@ export function EnvironmentSettings({ project, environment: key }: { project: nu
     <div class="page">
       <h1>Settings of {e.name}</h1>
       <Sheet title="Environment">
-        <Names key={`${e.id} ${e.name} ${e.description}`} environment={e} patch={patch} />
+        <Names key={JSON.stringify([e.id, e.name, e.description, e.banner_text])} environment={e} patch={patch} />
       </Sheet>
       <Sheet title="What clients get">
         <div class="form">

@@ -6,6 +6,7 @@ import { Form } from '../../parts/Form'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
 import { useDraft } from '../../parts/useForm'
+import { Waiting } from '../../parts/Waiting'
 
 interface Settings extends Organisation {
   webhook_notification_email: string | null
@@ -18,8 +19,8 @@ const models = ['Organisation']
 /** OrganisationSettings is how an organisation behaves. */
 export function OrganisationSettings({ organisation }: { organisation: string }) {
   const path = `/api/v1/organisations/${organisation}/`
-  const { data: o } = useQuery<Settings>(path, models)
-  if (!o) return <div class="page" aria-busy="true" />
+  const { data: o, error } = useQuery<Settings>(path, models)
+  if (!o) return <Waiting error={error} />
   const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models })
   return (
     <div class="page">

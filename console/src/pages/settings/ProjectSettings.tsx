@@ -10,6 +10,7 @@ import { NewRow } from '../../parts/NewRow'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
 import { useDraft } from '../../parts/useForm'
+import { Waiting } from '../../parts/Waiting'
 import { useEnvironments } from '../../state/place'
 import { DeleteSheet } from './DeleteSheet'
 
@@ -28,8 +29,8 @@ const models = ['Project']
 export function ProjectSettings({ project: id }: { project: number }) {
   const { route } = useLocation()
   const path = `/api/v1/projects/${id}/`
-  const { data: p } = useQuery<Settings>(path, models)
-  if (!p) return <div class="page" aria-busy="true" />
+  const { data: p, error } = useQuery<Settings>(path, [...models, 'Feature', 'Segment'])
+  if (!p) return <Waiting error={error} />
   const patch = (change: Partial<Settings>, label: string) => write<Settings>('PATCH', path, change, { label, models })
   const toggle = (name: keyof Settings, title: string, text: string) => (
     <Setting title={title} text={text} on={p[name] === true} change={on => patch({ [name]: on }, `${title}: ${on ? 'on' : 'off'}`)} />

@@ -3,26 +3,28 @@ import '../../styles/webhooks.css'
 import { useList, useQuery } from '../../api/query'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
-import { useEnvironments, useOrganisations } from '../../state/place'
+import { Waiting } from '../../parts/Waiting'
+import { useNamedEnvironment, useOrganisations } from '../../state/place'
 import { WebhookForm } from './WebhookForm'
 import { WebhookSheet } from './WebhookSheet'
 import { webhookModels, type Owner, type Webhook } from './types'
 
 /** EnvironmentWebhooks hear of the flags of an environment. */
 export function EnvironmentWebhooks({ project, environment: key }: { project: number; environment: string }) {
-  const environment = useEnvironments(project)?.find(e => e.api_key === key)
+  const { environment, error } = useNamedEnvironment(project, key)
   const base = `/api/v1/environments/${encodeURIComponent(key)}/webhooks/`
   const hooks = useQuery<Webhook[]>(base, webhookModels)
-  if (!environment) return <div class="page" aria-busy="true" />
+  if (!environment) return <Waiting error={error} />
   return <Webhooks lead={`Addresses that are called when a flag of ${environment.name} changes.`} owner={{ type: 'environment', id: key, base }} hooks={hooks.data} error={hooks.error} />
 }
 
 /** OrganisationWebhooks hear of all environments, and of the audit log. */
 export function OrganisationWebhooks({ organisation: id }: { organisation: string }) {
-  const organisation = useOrganisations()?.find(o => o.id === Number(id))
+  const organisations = useOrganisations()
+  const organisation = organisations?.find(o => o.id === Number(id))
   const base = `/api/v1/organisations/${id}/webhooks/`
   const hooks = useList<Webhook>(base, webhookModels)
-  if (!organisation) return <div class="page" aria-busy="true" />
+  if (!organisation) return <Waiting error={organisations && 'There is no such organisation.'} />
   return (
     <Webhooks
       lead={`Addresses that are called when a flag in any environment of ${organisation.name} changes, and for each line of the audit log.`}
