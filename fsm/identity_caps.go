@@ -88,8 +88,11 @@ func (r *batchRequest) judge(g *identity.Guard) {
 
 // complete puts the verdicts between the results of what was proposed.
 func (r *batchRequest) complete(results []identity.Result) []identity.Result {
-	if r.verdicts == nil || len(results) == 0 && anyOK(r.verdicts) {
-		return results // nothing was left out, or the batch was applied before
+	if r.verdicts == nil {
+		return results // nothing was left out
+	}
+	if len(results) == 0 { // of a batch that was applied before nobody knows more than that it was
+		results = make([]identity.Result, len(r.verdicts))
 	}
 	all := make([]identity.Result, 0, len(r.verdicts))
 	for _, status := range r.verdicts {
@@ -101,13 +104,4 @@ func (r *batchRequest) complete(results []identity.Result) []identity.Result {
 		results = results[1:]
 	}
 	return all
-}
-
-func anyOK(verdicts []identity.Status) bool {
-	for _, s := range verdicts {
-		if s == identity.StatusOK {
-			return true
-		}
-	}
-	return false
 }

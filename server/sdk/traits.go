@@ -129,7 +129,7 @@ func (s *SDK) postIncrement(ctx *fasthttp.RequestCtx, m *route.Match) {
 		return
 	}
 	var value []byte
-	if len(results) == 1 {
+	if len(results) == 1 && results[0].LastChange != 0 { // else it was applied by an earlier attempt
 		value = strconv.AppendInt(nil, results[0].Value, 10)
 	} else if rec, ok := s.lookup(c, []byte(in.Identifier)); ok {
 		value, _, _ = rec.Trait(in.Key)
