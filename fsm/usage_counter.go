@@ -15,6 +15,9 @@ import (
 const (
 	usageFlush = 10 * time.Second
 	usageKinds = 100_000
+	// maxUsageEntry is about how large an entry of counters becomes at most: what is larger than the cluster takes
+	// would be sent again for ever.
+	maxUsageEntry = 1 << 20
 )
 
 // usageKey is what one counter counts.
@@ -50,7 +53,8 @@ type UsageCounter struct {
 
 	// flushing serialises flushes: the loop's and those that tests ask for.
 	flushing sync.Mutex
-	pending  []byte // entry that was sent and is not known to be applied
+	pending  [][]byte // entries that are not known to be applied, in their order
+	seq      uint64   // of the newest entry
 
 	sent, failed atomic.Uint64
 }
@@ -93,28 +97,39 @@ func (c *UsageCounter) Stop() { c.loop.Stop() }
 func (c *UsageCounter) Flush(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
-	if c.pending == nil {
+	if len(c.pending) == 0 {
 		c.pending = c.take()
 	}
-	if c.pending == nil {
-		return nil
+	return c.sendPending(ctx)
+}
+
+// sendPending sends the entries that wait.
+func (c *UsageCounter) sendPending(ctx context.Context) error {
+	for len(c.pending) > 0 {
+		if err := c.send(ctx, c.pending[0]); err != nil {
+			c.failed.Add(1)
+			return err
+		}
+		c.pending = c.pending[1:]
+		c.sent.Add(1)
 	}
-	err := c.send(ctx, c.pending)
-	if err != nil {
-		c.failed.Add(1)
-		return err
-	}
-	c.pending = nil
-	c.sent.Add(1)
 	return nil
+}
+
+// last is the flush at the end: what was counted behind entries that wait goes with them.
+func (c *UsageCounter) last(ctx context.Context) error {
+	c.flushing.Lock()
+	defer c.flushing.Unlock()
+	c.pending = append(c.pending, c.take()...)
+	return c.sendPending(ctx)
 }
 
 // Flushes returns how many entries were sent, and how many attempts failed.
 func (c *UsageCounter) Flushes() (sent, failed uint64) { return c.sent.Load(), c.failed.Load() }
 
-// take makes an entry of all counters and sets them to nothing; nil when there
+// take makes entries of all counters and sets them to nothing; none when there
 // are none.
-func (c *UsageCounter) take() []byte {
+func (c *UsageCounter) take() (entries [][]byte) {
 	c.mu.Lock()
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
@@ -126,19 +141,30 @@ func (c *UsageCounter) take() []byte {
 		})
 		return true
 	})
-	if len(counts) == 0 {
-		return nil
-	}
-	now := c.clock()
-	b := usageBatch{Node: c.node, Seq: uint64(now.UnixMicro()), Time: TimeOf(now)}
-	if s, ok := nodeSequencesByNode.First(c.fsm.State(), c.node); ok {
-		b.Seq = max(b.Seq, s.Usage+1)
-	}
+	var batch []Usage
+	size := 0
 	for k, n := range counts {
-		b.Counts = append(b.Counts, Usage{
+		batch = append(batch, Usage{
 			Environment: k.environment, Kind: k.kind, Feature: k.feature, Bucket: k.bucket, Labels: k.labels, Count: n,
 		})
+		if size += usageSize + len(k.labels); size >= maxUsageEntry {
+			entries, batch, size = append(entries, c.entry(batch)), nil, 0
+		}
 	}
+	if len(batch) > 0 {
+		entries = append(entries, c.entry(batch))
+	}
+	return entries
+}
+
+// entry gives counts their number.
+func (c *UsageCounter) entry(counts []Usage) []byte {
+	now := c.clock()
+	c.seq = max(c.seq+1, uint64(now.UnixMicro()))
+	if s, ok := nodeSequencesByNode.First(c.fsm.State(), c.node); ok {
+		c.seq = max(c.seq, s.Usage+1)
+	}
+	b := usageBatch{Node: c.node, Seq: c.seq, Time: TimeOf(now), Counts: counts}
 	return newEntry(KindUsageBatch, BaseLevel, must(encMode.Marshal(&b)))
 }
 
@@ -151,7 +177,7 @@ func (c *UsageCounter) run(ctx context.Context) {
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			defer cancel()
-			if err := c.Flush(last); err != nil {
+			if err := c.last(last); err != nil {
 				c.log.Warn("usage counters of the last seconds are lost", "error", err)
 			}
 			return

@@ -8,7 +8,9 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -115,9 +117,14 @@ func recorded(s fsm.BackupSchedule, r archived, now time.Time) fsm.BackupSchedul
 	return s
 }
 
+// truncate shortens a text for the state, which takes whole letters only.
 func truncate(text string, n int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= n {
 		return text
+	}
+	for !utf8.RuneStart(text[n]) {
+		n--
 	}
 	return text[:n] + "…"
 }

@@ -79,18 +79,20 @@ func (s *Server) forward(ctx context.Context, req *route.Request) (data []byte, 
 	patience, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
 	defer cancel()
 	repeatable := req.Header("Idempotency-Key") != ""
+	unknown := false // of any attempt: what a later one did not do, that one may have done
 	for {
 		data, err := s.call(ctx, payload)
 		if err == nil {
 			return data, nil
 		}
-		unknown := errors.Is(err, cluster.ErrUnknownOutcome)
+		lost := errors.Is(err, cluster.ErrUnknownOutcome)
+		unknown = unknown || lost
 		switch {
 		case errors.Is(err, cluster.ErrTooLarge):
 			return nil, route.TooLarge(s.settings.MaxBodyBytes)
-		case unknown && !repeatable:
+		case lost && !repeatable:
 			return nil, route.Unavailable(msgUnknown, 1)
-		case !unknown && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
+		case !lost && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
 			s.log.ErrorContext(ctx, "write", "path", req.Path, "error", err)
 			return nil, route.Internal()
 		}

@@ -120,6 +120,8 @@ func (n *Node) handleImport(ctx context.Context, _ string, payload []byte) ([]by
 			text += fmt.Sprintf("; project %q was", p.Name)
 		}
 		return cbor.Marshal(importAnswer{Refusal: text + "."})
+	case err != nil && len(done.Projects) > 0:
+		return nil, fmt.Errorf("%w: %v", cluster.ErrUnknownOutcome, err) //nolint:errorlint // err may say that nothing was written
 	case err != nil:
 		return nil, err
 	}
@@ -211,8 +213,13 @@ func (p *projectImport) identities(ctx context.Context, ops []identity.Op) error
 	return nil
 }
 
-// drop removes the identities of an import that failed.
+// dropTimeout bounds drop.
+const dropTimeout = 10 * time.Second
+
+// drop removes the identities of an import that failed, also of one that failed since ctx ended.
 func (p *projectImport) drop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
 	_, err := p.node.writer.Write(ctx, p.ask.Author, func(tx *fsm.Tx) error {
 		for _, id := range p.environments {
 			tx.Identity(identity.Op{Kind: identity.KindDropEnvironment, Environment: id}, nil)

@@ -138,10 +138,16 @@ func (n *Node) handleCalls() {
 	n.cluster.Handle(callTracedIdentities, n.serveTraced)
 	n.cluster.Handle(callRestore, n.serveRestore)
 	n.cluster.Handle(callImport, n.handleImport)
-	n.cluster.Handle(callUsage, func(ctx context.Context, _ string, entry []byte) ([]byte, error) {
-		_, err := n.cluster.Propose(ctx, entry)
-		return nil, err
-	})
+	n.cluster.Handle(callUsage, n.serveUsage)
+}
+
+// serveUsage is the leader's side of sendUsage. What is proposed must be readable everywhere.
+func (n *Node) serveUsage(ctx context.Context, _ string, entry []byte) ([]byte, error) {
+	if !fsm.ValidUsageEntry(entry) {
+		return nil, fmt.Errorf("%w: no entry of usage counters", fsm.ErrFormat)
+	}
+	_, err := n.cluster.Propose(ctx, entry)
+	return nil, err
 }
 
 // led reacts to gaining (term > 0) and losing leadership.
