@@ -11,6 +11,11 @@ import (
 // options in their default shares. With prevent_flag_defaults of the project it is disabled and has no value. It writes no audit row:
 // whoever creates the feature or the environment does.
 func createDefaultState(tx *fsm.Tx, p fsm.Project, f fsm.Feature, environment uint64) fsm.FeatureState {
+	return fsm.FeatureStates.Put(tx, newDefaultState(tx, p, f, environment))
+}
+
+// newDefaultState is createDefaultState without storing it.
+func newDefaultState(tx *fsm.Tx, p fsm.Project, f fsm.Feature, environment uint64) fsm.FeatureState {
 	s := fsm.FeatureState{
 		UUID: tx.NewUUID(), Feature: f.ID, Environment: environment, Value: fsm.FeatureValue{Type: fsm.Unicode},
 		CreatedAt: tx.Now(), UpdatedAt: tx.Now(), LiveFrom: tx.Now(), Version: 1,
@@ -21,7 +26,7 @@ func createDefaultState(tx *fsm.Tx, p fsm.Project, f fsm.Feature, environment ui
 	for _, o := range fsm.MultivariateOptionsByFeature.List(tx, f.ID) {
 		s.Multivariate = append(s.Multivariate, defaultShare(tx, o))
 	}
-	return fsm.FeatureStates.Put(tx, s)
+	return s
 }
 
 // defaultShare is the share that an option gets in a state which is new, or older than the option.

@@ -150,6 +150,9 @@ func (in featureVersionInput) change(d *draft) error {
 	}
 	for _, state := range in.Update.Value {
 		s := d.find(state.Segment.Value.Segment)
+		if s == nil && state.Segment.Value.Segment == 0 {
+			s = d.addDefault()
+		}
 		if s == nil {
 			return d.conflict("segment override does not exist for segment '" + segmentName(d.c, state.Segment.Value.Segment) + "'.")
 		}

@@ -92,6 +92,13 @@ func (d *draft) relink(link fsm.FeatureSegment) {
 	fsm.FeatureVersionStates.Put(d.c.Tx, d.states[i])
 }
 
+// addDefault adds the default of a feature that lost it before the environment kept versions: it starts as in a new environment.
+func (d *draft) addDefault() *fsm.FeatureVersionState {
+	s := newDefaultState(d.c.Tx, d.c.Project, d.c.Feature, d.version.Environment)
+	d.states = append(d.states, d.c.Tx.AddVersionState(d.version, s, fsm.FeatureSegment{}))
+	return &d.states[len(d.states)-1]
+}
+
 // update changes a state. An override stays with its segment; a priority is taken as it is.
 func (d *draft) update(s fsm.FeatureVersionState, in versionStateInput) (fsm.FeatureVersionState, error) {
 	if in.Segment.Set && !in.Segment.Null && in.Segment.Value.Segment != 0 && in.Segment.Value.Segment != s.Link.Segment {
@@ -101,7 +108,7 @@ func (d *draft) update(s fsm.FeatureVersionState, in versionStateInput) (fsm.Fea
 		return s, err
 	}
 	if s.Link.ID != 0 {
-		in.Segment.Value.Priority.Into(&s.Link.Priority)
+		s.Link.Priority = in.Segment.Value.Priority.Or(s.Link.Priority)
 	}
 	return d.put(s), nil
 }

@@ -45,7 +45,8 @@ func featureVersionStateRows() []route.Row {
 		detail = list + "{id}/"
 	)
 	denied := route.PermissionDenied()
-	view, update := versionPermission("VIEW_ENVIRONMENT", denied), versionPermission("UPDATE_FEATURE_STATE", denied)
+	view := EnvironmentPermission("VIEW_ENVIRONMENT", PathID("environment_pk")).Refusing(denied).Feature(Path("feature_pk"))
+	update := versionPermission("UPDATE_FEATURE_STATE", denied)
 	return []route.Row{
 		{Method: "GET", Path: list, OperationID: "get_environment_feature_version_states", Tag: "Feature versioning",
 			Auth: route.Admin, Permission: view, Handler: read(listVersionStates)},

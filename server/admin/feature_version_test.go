@@ -308,3 +308,40 @@ func TestVersionOfADeletedAuthor(t *testing.T) {
 	h.do("member", "DELETE", "/api/v1/auth/users/me/", `{}`).must(204)
 	require.Nil(t, h.get(path, 200).object()["results"].([]any)[0].(map[string]any)["published_by"])
 }
+
+// TestVersionPriorityNull: null is no priority, as where an override is made.
+func TestVersionPriorityNull(t *testing.T) {
+	v := newVersioned(t)
+	other := v.segment("t")
+	override := func(segment uint64, rest string) string {
+		return fmt.Sprintf(`{"feature_segment":{"segment":%d%s},"enabled":true,"feature_state_value":{"string_value":"x"}}`, segment, rest)
+	}
+	v.create(`{"publish_immediately":true,"feature_states_to_create":[` + override(v.segmentID, `,"priority":null`) + "," + override(other, `,"priority":null`) + `]}`)
+	want := v.live()
+	require.Contains(t, want[2], "at 1")
+	v.create(`{"publish_immediately":true,"feature_states_to_update":[` + override(other, `,"priority":null`) + `]}`)
+	require.Equal(t, want, v.live())
+}
+
+// TestVersionStatesAreSeenWithTheEnvironment: the list takes VIEW_ENVIRONMENT alone, writing more.
+func TestVersionStatesAreSeenWithTheEnvironment(t *testing.T) {
+	v := newVersioned(t)
+	path := v.create(`{}`) + "featurestates/"
+	v.do("member", "GET", path, nil).must(403)
+	v.grant(fsm.LevelEnvironment, v.environment.ID, "VIEW_ENVIRONMENT")
+	v.do("member", "GET", path, nil).must(200).is(v.get(path, 200).Raw)
+	v.do("member", "POST", path, `{}`).must(403)
+	v.grant(fsm.LevelEnvironment, v.environment.ID, "UPDATE_FEATURE_STATE")
+	v.do("member", "POST", path, `{}`).must(403)
+}
+
+// TestVersionBringsBackADefault: one that was deleted before the environment kept versions.
+func TestVersionBringsBackADefault(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","default_enabled":true,"multivariate_options":[{"string_value":"a","default_percentage_allocation":30}]}`)
+	h.remove(envPath+"featurestates/1/", 204)
+	h.post(envPath+"enable-v2-versioning/", nil, 202)
+	list := fmt.Sprintf("/api/v1/environments/%d/features/%d/versions/", h.environment.ID, f)
+	h.post(list, `{"publish_immediately":true,"feature_states_to_update":[{"feature_segment":null,"feature_state_value":{"string_value":"x"}}]}`, 201)
+	h.get(futureFlag(f), 200).is(`{"environment_default":{"enabled":true,"value":{"type":"string","value":"x"},"variants":[{"id":1,"weight":30.0}]},"segment_overrides":[]}`)
+}

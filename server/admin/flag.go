@@ -229,6 +229,9 @@ func (in flagOverrideInput) write(c *Ctx, states flagStates, replace bool, errs 
 	if priority == nil && replace {
 		others := slices.DeleteFunc(states.links(), func(l fsm.FeatureSegment) bool { return l.Segment == in.Segment.ID })
 		last := placeLink(others, nil, nil)
+		if s, ok := overrideOf(states, in.Segment.ID); ok && s.Link.Priority < last-1 {
+			last-- // those behind it move up
+		}
 		priority = &last
 	}
 	return changeOverride(c, states, in.Segment.ID, priority, errs, func(s *fsm.FeatureState) error {
@@ -271,6 +274,8 @@ func (in flagStateInput) apply(c *Ctx, s *fsm.FeatureState, errs *route.Errors) 
 	for i, v := range in.Variants.Value {
 		if o := fsm.MultivariateOptions.Ref(c, v.ID); o == nil || o.Feature != c.Feature.ID {
 			errs.At("variants").Item(i).Add("id", route.InvalidPKText(v.ID))
+		} else if slices.ContainsFunc(shares, func(s shareInput) bool { return s.Option == v.ID }) {
+			errs.At("variants").Item(i).Add("id", MsgOptionTwice)
 		}
 		shares = append(shares, shareInput{Option: v.ID, Percentage: v.Weight})
 		total += v.Weight

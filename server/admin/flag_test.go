@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,4 +203,35 @@ func TestPatchNeedsWholeValues(t *testing.T) {
 	f := h.feature(`{"name":"n","initial_value":"5"}`)
 	h.patch(fmt.Sprintf("/api/__future__/environments/env-key/features/%d/", f), `{"environment_default":{"value":{"value":"7"}}}`, 400)
 	h.patch(fmt.Sprintf("/api/__future__/environments/env-key/features/%d/", f), `{"environment_default":{"value":{"type":"string"}}}`, 400)
+}
+
+// TestFlagPutAgain: a PUT without priorities puts the overrides in the order of the list, and the same PUT changes nothing.
+func TestFlagPutAgain(t *testing.T) {
+	bothKinds(t, func(t *testing.T, h *harness) {
+		f, a, b, c := h.feature(`{"name":"f"}`), h.segment("a"), h.segment("b"), h.segment("c")
+		override := func(segment uint64) string { return fmt.Sprintf(`{"segment":{"id":%d},"enabled":true}`, segment) }
+		put := func(segments ...uint64) string {
+			var list []string
+			for _, s := range segments {
+				list = append(list, override(s))
+			}
+			return h.put(futureFlag(f), `{"segment_overrides":[`+strings.Join(list, ",")+`]}`, 200).Raw
+		}
+		first := put(a, b, c)
+		require.Contains(t, first, `"priority":2`)
+		require.Equal(t, first, put(a, b, c))
+		require.Equal(t, first, put(a, b, c))
+		put(c, b, a)
+		require.Equal(t, first, put(a, b, c))
+	})
+}
+
+// TestVariantTwice: a state has one share of an option, whichever way it is written.
+func TestVariantTwice(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"mv","multivariate_options":[{"string_value":"a","default_percentage_allocation":30},{"string_value":"b","default_percentage_allocation":20}]}`)
+	h.patch(futureFlag(f), `{"environment_default":{"variants":[{"id":1,"weight":30},{"id":1,"weight":40}]}}`, 400).
+		is(`{"environment_default":{"variants":[{},{"id":["The option is given twice."]}]}}`)
+	h.put("/api/v1/environments/env-key/featurestates/1/", `{"multivariate_feature_state_values":[{"multivariate_feature_option":1,"percentage_allocation":30},{"multivariate_feature_option":1,"percentage_allocation":40}]}`, 400).
+		is(`{"multivariate_feature_state_values":[{},{"multivariate_feature_option":["The option is given twice."]}]}`)
 }
