@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -25,8 +24,6 @@ type memorySink struct{ bytes.Buffer }
 func (*memorySink) ID() string    { return "walk" }
 func (*memorySink) Cancel() error { return nil }
 func (*memorySink) Close() error  { return nil }
-
-var _ raft.SnapshotSink = (*memorySink)(nil)
 
 // throughSnapshot gives the state that a node restores from a snapshot of this one.
 func (h *harness) throughSnapshot() (*fsm.State, *fsm.Views) {
