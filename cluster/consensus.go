@@ -161,6 +161,11 @@ func (n *Node) transfer(ctx context.Context, request func() raft.Future) error {
 	})
 }
 
+// transferTo is transfer to a certain member.
+func (n *Node) transferTo(ctx context.Context, to raft.Server) error {
+	return n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(to.ID, to.Address) })
+}
+
 func (n *Node) surelyNotForTransfer(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

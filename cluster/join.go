@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,11 +116,9 @@ func (n *Node) settle(ctx context.Context) bool {
 		if string(s.ID) != n.id || string(s.Address) == n.Addr() || n.ClusterID() == "" {
 			continue
 		}
-		if !n.IsLeader() {
-			n.doubt.Store(true) // a member that was removed while it was down must not come back as one that moved
-			if n.checkMembership(ctx); n.doubt.Load() {
-				return false
-			}
+		n.doubt.Store(true) // a member that was removed while it was down must not come back as one that moved
+		if n.checkMembership(ctx); n.doubt.Load() {
+			return false
 		}
 		n.log.Info("address changed", "old", s.Address, "new", n.Addr())
 		for _, p := range append(n.peers.recent(n.cfg.Timing.PeerForget), n.self()) {
@@ -179,37 +178,39 @@ func (n *Node) addMember(r joinRequest) error {
 			}
 		}
 	}
-	add := n.raft.AddVoter
-	if !vote {
-		add = n.raft.AddNonvoter
-	}
 	n.log.Info("adding member", "peer", r.ID, "addr", r.Address, "voter", vote)
-	return proposeError(add(raft.ServerID(r.ID), raft.ServerAddress(r.Address), 0, joinTimeout).Error())
+	return n.setServer(raft.ServerID(r.ID), r.Address, vote)
+}
+
+// setServer brings one server of the configuration to an address and to a vote or none.
+func (n *Node) setServer(id raft.ServerID, address string, vote bool) error {
+	set := n.raft.AddNonvoter
+	if vote {
+		set = n.raft.AddVoter
+	}
+	return proposeError(set(id, raft.ServerAddress(address), 0, joinTimeout).Error())
 }
 
 // makeRoom takes an address from a server, for another node that listens there. One that has come up elsewhere, or was there before
 // a member that moves, keeps its place in the configuration and tells its new address itself; until then it is found where it was last
 // heard from (see whereabouts). One that is silent, and whose place a node with a new data directory has taken, does not come back.
 func (n *Node) makeRoom(s raft.Server, forMember bool) error {
-	id := string(s.ID)
-	alive, elsewhere := id == n.id || n.desk.heardWithin(id, n.cfg.Timing.PeerForget), n.Addr() != string(s.Address)
+	id, was := string(s.ID), string(s.Address)
+	alive, now := true, n.Addr()
 	if id != n.id {
-		p, known := n.peers.get(id)
-		elsewhere = known && p.Address != string(s.Address)
+		alive = n.desk.heardWithin(id, n.cfg.Timing.PeerForget)
+		p, _ := n.peers.get(id)
+		now = cmp.Or(p.Address, was) // where it said that it was, if it ever did
 	}
-	switch {
-	case alive && !elsewhere:
-		return &Error{codeJoinRefused, fmt.Sprintf("the address %s belongs to node %s, which is alive", s.Address, s.ID)}
-	case !forMember && !elsewhere:
-		n.log.Warn("removing a member that lost its place", "peer", s.ID, "addr", s.Address)
-		return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
+	switch moved := now != was; {
+	case alive && !moved:
+		return &Error{codeJoinRefused, fmt.Sprintf("the address %s belongs to node %s, which is alive", was, id)}
+	case moved || forMember:
+		n.log.Info("a member is no longer where it was", "peer", id, "addr", was)
+		return n.setServer(s.ID, unknownPlace+id, s.Suffrage == raft.Voter)
 	}
-	n.log.Info("a member is no longer where it was", "peer", s.ID, "addr", s.Address)
-	add := n.raft.AddNonvoter
-	if s.Suffrage == raft.Voter {
-		add = n.raft.AddVoter
-	}
-	return proposeError(add(s.ID, raft.ServerAddress(unknownPlace+id), 0, joinTimeout).Error())
+	n.log.Warn("removing a member that lost its place", "peer", id, "addr", was)
+	return proposeError(n.raft.RemoveServer(s.ID, 0, joinTimeout).Error())
 }
 
 // unknownPlace begins what a configuration has for the address of a member that nobody knows: Raft wants one, and each once.

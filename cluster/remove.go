@@ -142,7 +142,7 @@ func (n *Node) serveTransfer(ctx context.Context, _ string, r memberRequest) (st
 	if err := n.surelyNotForTransfer(ctx); err != nil {
 		return struct{}{}, err
 	}
-	return struct{}{}, n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(target.ID, target.Address) })
+	return struct{}{}, n.transferTo(ctx, target)
 }
 
 // JoinVia tells a node that is in no cluster yet which addresses to ask, as

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // Space is how much room a node's disk has. Sizes are in bytes.
@@ -136,8 +134,7 @@ func (n *Node) leadElsewhere(ctx context.Context, id string) {
 			continue
 		}
 		n.log.Warn("leadership goes to a node with disk space", "to", id)
-		err := n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(server.ID, server.Address) })
-		if err != nil {
+		if err := n.transferTo(ctx, server); err != nil {
 			n.log.Warn("leadership transfer", "error", err)
 		}
 	}

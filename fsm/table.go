@@ -78,8 +78,9 @@ func (d *tableDef) value(raw []byte) (any, error) {
 
 var (
 	encMode = must(cbor.EncOptions{Sort: cbor.SortBytewiseLexical, Time: cbor.TimeUnixMicro}.EncMode())
-	// An array may be as long as its bytes: the change log has all rows that a write deleted in one.
-	decMode = must(cbor.DecOptions{MaxArrayElements: math.MaxInt32, MaxMapPairs: 1 << 20}.DecMode())
+	decMode = must(cbor.DecOptions{MaxArrayElements: 1 << 20, MaxMapPairs: 1 << 20}.DecMode())
+	// rowMode is for rows, of our own making: the change log has all that a write deleted in one.
+	rowMode = must(cbor.DecOptions{MaxArrayElements: math.MaxInt32, MaxMapPairs: 1 << 20}.DecMode())
 )
 
 func must[T any](v T, err error) T {
@@ -99,7 +100,7 @@ func newTable[R any](number uint8, name string, id func(*R) *uint64, touch func(
 		rowID:  func(o any) uint64 { return *id(&o.(*stored[R]).row) },
 		decode: func(raw []byte) (any, error) {
 			s := &stored[R]{raw: raw}
-			if err := decMode.Unmarshal(raw, &s.row); err != nil {
+			if err := rowMode.Unmarshal(raw, &s.row); err != nil {
 				return nil, fmt.Errorf("decode row of %s: %w", name, err)
 			}
 			return s, nil

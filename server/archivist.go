@@ -8,9 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -108,25 +106,16 @@ func recorded(s fsm.BackupSchedule, r archived, now time.Time) fsm.BackupSchedul
 	s.LastRun, s.Due = fsm.TimeOf(now), fsm.TimeOf(next)
 	if r.err != nil {
 		s.Failures++
-		s.LastError = truncate(r.err.Error(), maxReason)
+		text := r.err.Error()
+		if s.LastError = clip(text); len(text) > maxReason {
+			s.LastError += "…"
+		}
 		s.Due = fsm.TimeOf(schedule.Retry(s.Failures, now, next))
 		return s
 	}
 	s.Failures, s.LastError, s.LastSuccess = 0, "", s.LastRun
 	s.LastFile, s.LastBytes, s.LastIndex = r.file, uint64(r.bytes), r.index
 	return s
-}
-
-// truncate shortens a text for the state, which takes whole letters only.
-func truncate(text string, n int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= n {
-		return text
-	}
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }
 
 // takeArchive writes one backup to its target and removes the oldest beyond what is kept.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -247,12 +248,14 @@ func (d *deliverer) backoff(attempts uint32) time.Duration {
 	return wait*4/5 + rand.N(wait*2/5+1)
 }
 
-// clip shortens a reason for the state.
+// clip shortens a reason for the state, which takes whole letters only.
 func clip(text string) string {
-	for len(text) > maxReason || !utf8.ValidString(text) {
-		text = text[:min(len(text)-1, maxReason)]
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	end := min(len(text), maxReason)
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
 	}
-	return text
+	return text[:end]
 }
 
 // sweep gives up what waited too long, what is more than a webhook or all together may have waiting, and what waits for a disabled webhook:

@@ -2,7 +2,6 @@ package identity
 
 import (
 	"slices"
-	"sort"
 	"sync/atomic"
 	"unsafe"
 )
@@ -291,6 +290,29 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 
 // slotOf finds the slot of the identity with this integer id: ids grow with the slots.
 func (s *segments) slotOf(id uint64) (slot uint32, body []byte, ok bool) {
+	i, seg := s.around(id)
+	if seg == nil {
+		return 0, nil, false
+	}
+	at, body, ok := seg.find(id, s.first[i].Load())
+	return uint32(i)<<segmentBits | at, body, ok
+}
+
+// slotBehind is where the identities with a greater id than this begin, whether there is one with this id or not.
+func (s *segments) slotBehind(id uint64) uint32 {
+	i, seg := s.around(id)
+	if seg != nil {
+		for at := range uint32(segmentSize) {
+			if body := seg.body(at); body != nil && bodyID(body) > id {
+				return uint32(i)<<segmentBits | at
+			}
+		}
+	}
+	return uint32(i+1) << segmentBits
+}
+
+// around is the segment that an id belongs into, -1 when it is before the first, and nil where nobody is left in it.
+func (s *segments) around(id uint64) (int, *segment) {
 	lo, hi := 0, int(s.n.Load())
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -301,32 +323,9 @@ func (s *segments) slotOf(id uint64) (slot uint32, body []byte, ok bool) {
 		}
 	}
 	if lo == 0 {
-		return 0, nil, false
+		return -1, nil
 	}
-	i := lo - 1
-	seg := s.ptr[i].Load()
-	if seg == nil {
-		return 0, nil, false
-	}
-	at, body, ok := seg.find(id, s.first[i].Load())
-	return uint32(i)<<segmentBits | at, body, ok
-}
-
-// slotBehind is where the identities with a greater id than this begin, whether there is one with this id or not.
-func (s *segments) slotBehind(id uint64) uint32 {
-	n := int(s.n.Load())
-	i := sort.Search(n, func(i int) bool { return s.first[i].Load() > id }) - 1
-	if i < 0 {
-		return 0
-	}
-	if seg := s.ptr[i].Load(); seg != nil {
-		for at := range uint32(segmentSize) {
-			if body := seg.body(at); body != nil && bodyID(body) > id {
-				return uint32(i)<<segmentBits | at
-			}
-		}
-	}
-	return uint32(i+1) << segmentBits
+	return lo - 1, s.ptr[lo-1].Load()
 }
 
 // find is a binary search that steps over empty slots. Ids of one segment are distinct, so the record of id is at most

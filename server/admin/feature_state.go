@@ -213,7 +213,7 @@ func (in featureStateCreate) target(c *Ctx, f fsm.Feature, s *fsm.FeatureState) 
 		return route.Field("feature", MsgForeignFeature)
 	}
 	store := c.Identities().Environment(c.Environment.ID)
-	if in.Segment.Set && !in.Segment.Null {
+	if in.Segment.Value != 0 {
 		fs := fsm.FeatureSegments.Ref(c, in.Segment.Value)
 		switch {
 		case fs == nil:

@@ -55,15 +55,24 @@ func replaceShares(c *Ctx, s *fsm.FeatureState, in route.Optional[[]shareInput])
 // MsgOptionTwice is the refusal of two shares of one option: the reference's table has them unique.
 const MsgOptionTwice = "The option is given twice."
 
+// optionFault says why an option of a feature cannot have a share behind those before it; "" if it can.
+func optionFault(c *Ctx, feature, option uint64, before []shareInput) string {
+	if o := fsm.MultivariateOptions.Ref(c, option); o == nil || o.Feature != feature {
+		return route.InvalidPKText(option)
+	}
+	if slices.ContainsFunc(before, func(s shareInput) bool { return s.Option == option }) {
+		return MsgOptionTwice
+	}
+	return ""
+}
+
 // checkShares refuses options of other features, an option that is given twice, and more than the whole.
 func checkShares(c *Ctx, feature uint64, sent []shareInput) error {
 	errs, total := &route.Errors{}, 0.0
 	for i, in := range sent {
 		total += in.Percentage
-		if o := fsm.MultivariateOptions.Ref(c, in.Option); o == nil || o.Feature != feature {
-			errs.At("multivariate_feature_state_values").Item(i).Add("multivariate_feature_option", route.InvalidPKText(in.Option))
-		} else if slices.ContainsFunc(sent[:i], func(other shareInput) bool { return other.Option == in.Option }) {
-			errs.At("multivariate_feature_state_values").Item(i).Add("multivariate_feature_option", MsgOptionTwice)
+		if msg := optionFault(c, feature, in.Option, sent[:i]); msg != "" {
+			errs.At("multivariate_feature_state_values").Item(i).Add("multivariate_feature_option", msg)
 		}
 	}
 	if errs.Empty() && fsm.MoreThanWhole(total) {

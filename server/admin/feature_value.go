@@ -108,3 +108,11 @@ func idOrNull(id uint64) *uint64 {
 	}
 	return &id
 }
+
+// userOrNull is the id of a user who still exists.
+func (c *Ctx) userOrNull(id uint64) *uint64 {
+	if fsm.Users.Ref(c, id) == nil {
+		return nil
+	}
+	return &id
+}

@@ -237,14 +237,6 @@ func publishFeatureVersion(c *Ctx, in struct {
 	return publishedVersion{d.version.LiveFrom}, nil
 }
 
-// userOrNull is the id of a user who still exists.
-func (c *Ctx) userOrNull(id uint64) *uint64 {
-	if fsm.Users.Ref(c, id) == nil {
-		return nil
-	}
-	return &id
-}
-
 func (c *Ctx) renderFeatureVersion(v fsm.FeatureVersion) featureVersion {
 	return featureVersion{CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Published: v.Published(), LiveFrom: v.LiveFrom, UUID: v.UUID,
 		IsLive: v.Live(), PublishedBy: c.userOrNull(v.PublishedBy), CreatedBy: c.userOrNull(v.CreatedBy), Description: v.Description}

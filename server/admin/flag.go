@@ -272,10 +272,8 @@ func (in flagStateInput) apply(c *Ctx, s *fsm.FeatureState, errs *route.Errors) 
 	var shares []shareInput
 	total := 0.0
 	for i, v := range in.Variants.Value {
-		if o := fsm.MultivariateOptions.Ref(c, v.ID); o == nil || o.Feature != c.Feature.ID {
-			errs.At("variants").Item(i).Add("id", route.InvalidPKText(v.ID))
-		} else if slices.ContainsFunc(shares, func(s shareInput) bool { return s.Option == v.ID }) {
-			errs.At("variants").Item(i).Add("id", MsgOptionTwice)
+		if msg := optionFault(c, c.Feature.ID, v.ID, shares); msg != "" {
+			errs.At("variants").Item(i).Add("id", msg)
 		}
 		shares = append(shares, shareInput{Option: v.ID, Percentage: v.Weight})
 		total += v.Weight

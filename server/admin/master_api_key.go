@@ -120,10 +120,7 @@ func (in masterAPIKeyInput) apply(k *fsm.MasterAPIKey) {
 }
 
 func (c *Ctx) renderMasterAPIKey(k fsm.MasterAPIKey) masterAPIKeyJSON {
-	out := masterAPIKeyJSON{ID: k.Prefix + "." + hex.EncodeToString(k.Hash[:]), Prefix: k.Prefix, Created: k.Created, Name: k.Name, Revoked: k.Revoked,
-		ExpiryDate: k.ExpiryDate, IsAdmin: k.IsAdmin, HasExpired: !k.ExpiryDate.IsZero() && k.ExpiryDate <= c.Now()}
-	if _, ok := fsm.Users.Get(c, k.CreatedBy); ok {
-		out.CreatedBy = &k.CreatedBy
-	}
-	return out
+	return masterAPIKeyJSON{ID: k.Prefix + "." + hex.EncodeToString(k.Hash[:]), Prefix: k.Prefix, Created: k.Created, Name: k.Name, Revoked: k.Revoked,
+		ExpiryDate: k.ExpiryDate, IsAdmin: k.IsAdmin, HasExpired: !k.ExpiryDate.IsZero() && k.ExpiryDate <= c.Now(),
+		CreatedBy: c.userOrNull(k.CreatedBy)}
 }

@@ -192,15 +192,20 @@ func sharesFit(c *Ctx, o fsm.MultivariateOption) bool {
 // hasRoom reports whether every environment's default can take the new option's share.
 func hasRoom(c *Ctx, o fsm.MultivariateOption) bool {
 	for s := range fsm.FeatureStatesByFeature.Refs(c, o.Feature) {
-		total := o.DefaultPercentageAllocation
-		for _, v := range s.Multivariate {
-			total += v.Percentage
-		}
-		if s.Kind() == fsm.StateDefault && fsm.MoreThanWhole(total) {
+		if s.Kind() == fsm.StateDefault && !fitsBeside(o, s.Multivariate) {
 			return false
 		}
 	}
 	return true
+}
+
+// fitsBeside tells whether others leave room for the option's default share.
+func fitsBeside(o fsm.MultivariateOption, others []fsm.MultivariateValue) bool {
+	total := o.DefaultPercentageAllocation
+	for _, v := range others {
+		total += v.Percentage
+	}
+	return !fsm.MoreThanWhole(total)
 }
 
 func newOption(feature uint64) fsm.MultivariateOption {
@@ -236,11 +241,7 @@ func shareInVersions(c *Ctx, o fsm.MultivariateOption) {
 // shareWithin is the option's default share beside others, or none where they leave no room for it.
 func shareWithin(tx *fsm.Tx, o fsm.MultivariateOption, others []fsm.MultivariateValue) fsm.MultivariateValue {
 	share := defaultShare(tx, o)
-	total := share.Percentage
-	for _, v := range others {
-		total += v.Percentage
-	}
-	if fsm.MoreThanWhole(total) {
+	if !fitsBeside(o, others) {
 		share.Percentage = 0
 	}
 	return share

@@ -24,13 +24,13 @@ func (m *Match) Len() int { return m.n }
 // Raw gives parameter i as it stands in the path, percent-encoded.
 func (m *Match) Raw(i int) []byte { return m.values[i] }
 
-// Decoded gives parameter i percent-decoded, in memory of its own. A wrong escape stays as it was sent; wrong UTF-8 and NUL, which no
-// stored text holds, become U+FFFD.
+// Decoded gives parameter i percent-decoded, in memory of its own. A wrong escape stays as it was sent; wrong UTF-8 becomes U+FFFD. NUL, which no
+// stored text holds, stays for who reads it to refuse: another text would name something else.
 func (m *Match) Decoded(i int) string {
 	raw := string(m.values[i])
 	s, err := url.PathUnescape(raw)
 	if err != nil {
 		s = raw
 	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+	return strings.ToValidUTF8(s, "\ufffd")
 }

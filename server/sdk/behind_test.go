@@ -11,30 +11,40 @@ import (
 	"github.com/flagraft/flagraft/fsm/identity"
 )
 
-// late is a node that is behind: what another node got acknowledged before is applied
-// here only when this node's own write is waited for.
-type late struct {
+// busy is a writer of identities beside which others write: what they got acknowledged elsewhere is applied here
+// before this node's own write is, and what follows it before the answer is made.
+type busy struct {
 	IdentityWriter
 	before func() []identity.Op
+	after  func()
 }
 
-func (l *late) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
-	if l.before != nil {
-		earlier := l.before()
-		l.before = nil
-		if _, _, err := l.IdentityWriter.Write(ctx, earlier); err != nil {
+func (b *busy) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
+	before, after := b.before, b.after
+	b.before, b.after = nil, nil
+	if before != nil {
+		if _, _, err := b.IdentityWriter.Write(ctx, before()); err != nil {
 			return 0, nil, err
 		}
 	}
-	return l.IdentityWriter.Write(ctx, ops)
+	index, results, err := b.IdentityWriter.Write(ctx, ops)
+	if after != nil {
+		after()
+	}
+	return index, results, err
+}
+
+func busyHouse(t *testing.T) (*house, *busy) {
+	t.Helper()
+	w := &busy{}
+	return newHouse(t, func(c *Config) {
+		w.IdentityWriter = c.Identities
+		c.Identities = w
+	}), w
 }
 
 func TestAnAnswerShowsWhatItsIndexShows(t *testing.T) {
-	var w *late
-	h := newHouse(t, func(c *Config) {
-		w = &late{IdentityWriter: c.Identities}
-		c.Identities = w
-	})
+	h, w := busyHouse(t)
 	f, _ := h.segmentless("banner")
 	h.segment("premium", "plan", "premium", f, str("thanks"))
 	elsewhere := func(identifier, value string) {
@@ -61,11 +71,7 @@ func TestAnAnswerShowsWhatItsIndexShows(t *testing.T) {
 }
 
 func TestAnAnswerShowsTheFlagsOfItsIndex(t *testing.T) {
-	var w *late
-	h := newHouse(t, func(c *Config) {
-		w = &late{IdentityWriter: c.Identities}
-		c.Identities = w
-	})
+	h, w := busyHouse(t)
 	_, state := h.segmentless("banner")
 	w.before = func() []identity.Op {
 		h.Write(t, func(tx *fsm.Tx) error {
@@ -87,27 +93,8 @@ func TestTheSameTraitsGiveTheSameNameAlsoNulls(t *testing.T) {
 	require.Contains(t, first.body, `"identifier":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"`)
 }
 
-// afterwards is a node on which something else is done between a write and its answer.
-type afterwards struct {
-	IdentityWriter
-	then func()
-}
-
-func (a *afterwards) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
-	index, results, err := a.IdentityWriter.Write(ctx, ops)
-	if then := a.then; then != nil {
-		a.then = nil
-		then()
-	}
-	return index, results, err
-}
-
 func TestTraitsOfADeletedIdentityAreThoseOfTheNewestView(t *testing.T) {
-	var w *afterwards
-	h := newHouse(t, func(c *Config) {
-		w = &afterwards{IdentityWriter: c.Identities}
-		c.Identities = w
-	})
+	h, w := busyHouse(t)
 	f, _ := h.segmentless("banner")
 	many, _ := h.segment("many", "a", "b", f, str("many"))
 	h.Write(t, func(tx *fsm.Tx) error { // names whose numbers are given anew when they are gone
@@ -121,7 +108,7 @@ func TestTraitsOfADeletedIdentityAreThoseOfTheNewestView(t *testing.T) {
 	})
 	h.segment("premium", "plan", "premium", f, str("thanks"))
 	h.post("identities/", `{"identifier":"ann","traits":[{"trait_key":"plan","trait_value":"premium"}]}`)
-	w.then = func() {
+	w.after = func() {
 		h.Write(t, func(tx *fsm.Tx) error {
 			many.Rules[0].Rules[0].Conditions = many.Rules[0].Rules[0].Conditions[:1]
 			fsm.Segments.Put(tx, many)

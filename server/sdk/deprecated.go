@@ -1,9 +1,7 @@
 package sdk
 
 import (
-	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -18,18 +16,10 @@ import (
 // byPath identifies who the path names, creating the identity.
 func (s *SDK) byPath(c *caller, m *route.Match, sc *scratch) (person, error) {
 	var err error
-	if sc.in.identifier, err = checkIdentifier([]byte(pathText(m, 0))); err != nil {
+	if sc.in.identifier, err = checkIdentifier([]byte(m.Decoded(0))); err != nil {
 		return person{}, err
 	}
 	return s.identify(c, sc), nil
-}
-
-// pathText is parameter i of the path with its NULs, for who refuses them: [route.Match.Decoded] would name somebody else.
-func pathText(m *route.Match, i int) string {
-	if s, err := url.PathUnescape(string(m.Raw(i))); err == nil && strings.IndexByte(s, 0) >= 0 {
-		return s
-	}
-	return m.Decoded(i)
 }
 
 // getIdentity is GET /identities/{identifier}/: flags, traits and the segments
@@ -141,8 +131,8 @@ func (s *SDK) postIdentityTrait(ctx *fasthttp.RequestCtx, m *route.Match) {
 		return
 	}
 	errs := &route.Errors{}
-	identifier := requiredText(route.Value{Kind: route.String, Text: pathText(m, 0)}, "identifier", maxIdentifier, errs)
-	key := requiredText(route.Value{Kind: route.String, Text: pathText(m, 1)}, "trait_key", maxTraitKey, errs)
+	identifier := requiredText(route.Value{Kind: route.String, Text: m.Decoded(0)}, "identifier", maxIdentifier, errs)
+	key := requiredText(route.Value{Kind: route.String, Text: m.Decoded(1)}, "trait_key", maxTraitKey, errs)
 	if err := errs.Err(); err != nil {
 		s.fail(ctx, err)
 		return

@@ -193,7 +193,8 @@ func (s *SDK) catchUp(sc *scratch) bool {
 
 // identify stores what the request brings, if it is anything new or this node may
 // be behind, and leaves in sc what to evaluate. An answer is given even when
-// nothing could be stored.
+// nothing could be stored. Once something is, c has the View that shows what was
+// before it.
 func (s *SDK) identify(c *caller, sc *scratch) person {
 	persist := c.view.Organisation.PersistTraitData
 	seen := s.FSM.State().Index

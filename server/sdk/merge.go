@@ -146,21 +146,19 @@ func (sc *scratch) add(key string) int {
 // node did not know of is there by now. Of an identity that was known, new traits are
 // shown without their ids, as in the reference.
 func (sc *scratch) mergeAgain(rec *identity.Record, known bool) {
-	var fresh map[string]bool
+	sc.fresh = sc.fresh[:0]
 	for i := range sc.effective {
 		if e := &sc.effective[i]; known && e.fresh {
-			if fresh == nil {
-				fresh = map[string]bool{}
-			}
-			fresh[e.key] = true
+			sc.fresh = append(sc.fresh, e.key)
 		}
 	}
 	sc.merge(rec, false)
-	for i := range sc.effective {
-		if e := &sc.effective[i]; fresh[e.key] {
-			e.id = 0
+	for _, key := range sc.fresh {
+		if at := sc.find(key, len(sc.effective)); at >= 0 {
+			sc.effective[at].id = 0
 		}
 	}
+	clear(sc.fresh)
 }
 
 // unnumbered has traits found by name: their numbers were those of another View.

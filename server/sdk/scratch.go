@@ -22,6 +22,7 @@ type scratch struct {
 	caughtUp  progress
 	known     known // set for a repetition
 	effective []effectiveTrait
+	fresh     []string       // see mergeAgain
 	positions map[string]int // of effective by key, used when indexed
 	indexed   bool           // there are many traits
 
