@@ -393,6 +393,7 @@ func TestMemberRemovedWhileItWasDownStaysOutElsewhere(t *testing.T) {
 }
 
 func TestMembersThatExchangeAddresses(t *testing.T) {
+	withoutRaceDetector(t)
 	t.Parallel()
 	for _, together := range []bool{true, false} {
 		t.Run(fmt.Sprintf("together=%v", together), func(t *testing.T) {
