@@ -119,47 +119,73 @@ func createImported(c *Ctx, t transferredFeature) error {
 // overwriteImported gives a feature the state of the file in the environment and takes the overrides there away. The feature stays the same
 // one, and its states elsewhere stay.
 func overwriteImported(c *Ctx, f fsm.Feature, t transferredFeature) error {
-	if err := c.directWrite(fsm.FeatureState{}); err != nil {
-		return err
+	for _, s := range fsm.FeatureStatesByEnvironment.List(c, c.Environment.ID, fsm.StateIdentity, f.ID) {
+		deleteState(c, s)
+	}
+	if c.Environment.UseV2FeatureVersioning {
+		return c.importVersion(f, t)
 	}
 	for _, fs := range fsm.FeatureSegmentsByEnvironment.List(c, c.Environment.ID, f.ID) {
 		unlinkSegment(c, fs)
 	}
-	for _, s := range fsm.FeatureStatesByEnvironment.List(c, c.Environment.ID, fsm.StateIdentity, f.ID) {
-		deleteState(c, s)
-	}
 	return c.importState(f, t)
 }
 
-// importState sets the default state of a feature in the environment as the file has it. Options that the feature lacks are made; those that
-// the file lacks get no share here.
+// importState sets the default state of a feature in the environment as the file has it.
 func (c *Ctx) importState(f fsm.Feature, t transferredFeature) error {
-	c.Feature = f
-	shares := map[uint64]percentage{}
-	for _, sent := range t.Multivariate {
-		shares[c.importOption(f, sent, shares)] = sent.Percentage
-	}
-	f = settleType(c, f)
+	shares := c.importOptions(f, t)
 	before, ok := fsm.FeatureStatesByEnvironment.First(c, c.Environment.ID, fsm.StateDefault, f.ID)
 	if !ok {
-		before = createDefaultState(c.Tx, c.Project, f, c.Environment.ID)
+		before = createDefaultState(c.Tx, c.Project, c.Feature, c.Environment.ID)
 	}
 	after := before
-	after.Enabled = t.Enabled
 	after.LiveFrom = min(after.LiveFrom, c.Now()) // what was to come is replaced
-	if err := t.apply(c, &after); err != nil {
+	if err := t.apply(c, &after, shares); err != nil {
 		return err
-	}
-	after.Multivariate = slices.Clone(after.Multivariate)
-	for i := range after.Multivariate {
-		after.Multivariate[i].Percentage = float64(shares[after.Multivariate[i].Option])
 	}
 	updateState(c, before, after)
 	return nil
 }
 
-// apply sets the value that the file has.
-func (t transferredFeature) apply(c *Ctx, s *fsm.FeatureState) error {
+// importVersion publishes a version that has the default of the file and no overrides. Versions that were to come go.
+func (c *Ctx) importVersion(f fsm.Feature, t transferredFeature) error {
+	shares := c.importOptions(f, t)
+	for _, v := range fsm.FeatureVersionsByEnvironment.List(c, c.Environment.ID, f.ID) {
+		if v.Phase == fsm.VersionScheduled {
+			dropVersion(c, v)
+		}
+	}
+	d := newDraft(c, fsm.FeatureVersion{})
+	for _, s := range d.list() {
+		if s.Link.Segment != 0 {
+			d.remove(s)
+		}
+	}
+	s := d.find(0)
+	if s == nil {
+		s = d.addDefault()
+	}
+	if err := t.apply(c, &s.State, shares); err != nil {
+		return err
+	}
+	d.put(*s)
+	d.publish()
+	return nil
+}
+
+// importOptions makes c.Feature a feature and the options that it lacks, and gives the shares of options. Those that the file lacks have none.
+func (c *Ctx) importOptions(f fsm.Feature, t transferredFeature) map[uint64]percentage {
+	c.Feature = f
+	shares := map[uint64]percentage{}
+	for _, sent := range t.Multivariate {
+		shares[c.importOption(f, sent, shares)] = sent.Percentage
+	}
+	c.Feature = settleType(c, f)
+	return shares
+}
+
+// apply sets switch and value as the file has them, and the shares.
+func (t transferredFeature) apply(c *Ctx, s *fsm.FeatureState, shares map[uint64]percentage) error {
 	v, err := transferValue(t.Type, t.Value)
 	if err != nil { // was checked
 		return err
@@ -169,7 +195,10 @@ func (t transferredFeature) apply(c *Ctx, s *fsm.FeatureState) error {
 			return route.Field("file", t.Name+": "+msg)
 		}
 	}
-	s.Value = v
+	s.Enabled, s.Value, s.Multivariate = t.Enabled, v, slices.Clone(s.Multivariate)
+	for i := range s.Multivariate {
+		s.Multivariate[i].Percentage = float64(shares[s.Multivariate[i].Option])
+	}
 	return nil
 }
 

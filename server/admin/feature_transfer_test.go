@@ -255,3 +255,29 @@ func TestOverwritingReplacesWhatIsScheduled(t *testing.T) {
 	require.Equal(t, "new", *states[0].Value.String)
 	require.LessOrEqual(t, states[0].LiveFrom, states[0].UpdatedAt)
 }
+
+// Where an environment keeps versions, overwriting publishes one; what was live before can be looked at, what was to come is gone.
+func TestOverwritingWithVersions(t *testing.T) {
+	h := newVersioned(t)
+	_, ann := h.newIdentity("ann")
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		fsm.FeatureStates.Put(tx, fsm.FeatureState{UUID: tx.NewUUID(), Feature: h.id, Environment: 1, Identity: ann, LiveFrom: tx.Now(), Version: 1})
+		return nil
+	})
+	h.create(fmt.Sprintf(`{"publish_immediately":true,"feature_states_to_create":[{"feature_segment":{"segment":%d},"feature_state_value":{}}]}`, h.segmentID))
+	h.create(`{"publish_immediately":true,"live_from":"2100-01-01T00:00:00Z"}`)
+	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"f","value":"new","type":"unicode","enabled":false,
+		"multivariate":[{"percentage_allocation":60,"default_percentage_allocation":40,"value":"y","type":"unicode"}]}]`).must(201)
+	require.Equal(t, []string{"false new"}, h.live())
+	require.Equal(t, "new", h.served())
+	state := h.node.FSM.State()
+	require.EqualValues(t, 60, fsm.StatesInPlace(state, 1, h.id)[0].State.Multivariate[0].Percentage)
+	require.Zero(t, fsm.FeatureStatesByEnvironment.Count(state, uint64(1), fsm.StateIdentity, h.id))
+	versions := h.get(h.list, 200).object()["results"].([]any)
+	require.Len(t, versions, 3)
+	for _, v := range versions {
+		require.True(t, v.(map[string]any)["is_live"].(bool))
+	}
+	log := h.get("/api/v1/projects/1/audit/", 200).object()["results"].([]any)[0].(map[string]any)["log"]
+	require.Equal(t, "New version published for feature: f", log)
+}

@@ -212,9 +212,14 @@ func deleteFeatureVersion(c *Ctx, in featureVersionRef) (route.Empty, error) {
 	if v.Live() {
 		return c.fail(route.BadRequest("Cannot delete a live version."))
 	}
+	dropVersion(c, v)
+	return c.OK()
+}
+
+// dropVersion deletes a version that is not live, with what it holds.
+func dropVersion(c *Ctx, v fsm.FeatureVersion) {
 	fsm.FeatureVersionStatesByVersion.DeleteAll(c.Tx, v.ID)
 	fsm.FeatureVersions.Delete(c.Tx, v.ID)
-	return c.OK()
 }
 
 // publishFeatureVersion publishes a draft, or moves a scheduled version to another time.
