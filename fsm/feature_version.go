@@ -202,8 +202,8 @@ func (tx *Tx) PublishVersion(v FeatureVersion) FeatureVersion {
 	}
 	f, _ := Features.Get(tx, v.Feature)
 	e, _ := Environments.Get(tx, v.Environment)
-	tx.Audit(AuditLog{Log: "New version published for feature: " + f.Name, Project: e.Project, Environment: v.Environment,
-		RelatedObjectType: AuditFeatureVersion, RelatedObjectUUID: v.UUID, IsSystemEvent: tx.author == Author{}})
+	tx.Audit(AuditLog{Log: "New version published for feature: " + f.Name, Project: e.Project, Environment: v.Environment, Author: v.PublishedBy,
+		RelatedObjectType: AuditFeatureVersion, RelatedObjectUUID: v.UUID, IsSystemEvent: v.PublishedBy == 0 && tx.author == Author{}})
 	return FeatureVersions.Put(tx, v)
 }
 

@@ -160,7 +160,10 @@ func (tx *Tx) Audit(a AuditLog) {
 
 // AuditOnly is [Tx.Audit] without moving updated_at, for the few kinds that do not.
 func (tx *Tx) AuditOnly(a AuditLog) {
-	a.CreatedDate, a.Author, a.Write = tx.now, tx.author.User, tx.writeID
+	a.CreatedDate, a.Write = tx.now, tx.writeID
+	if a.Author == 0 { // else who asked for what falls due now
+		a.Author = tx.author.User
+	}
 	if p, ok := Projects.Get(tx, a.Project); ok {
 		a.Organisation = p.Organisation
 	}

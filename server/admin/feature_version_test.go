@@ -345,3 +345,20 @@ func TestVersionBringsBackADefault(t *testing.T) {
 	h.post(list, `{"publish_immediately":true,"feature_states_to_update":[{"feature_segment":null,"feature_state_value":{"string_value":"x"}}]}`, 201)
 	h.get(futureFlag(f), 200).is(`{"environment_default":{"enabled":true,"value":{"type":"string","value":"x"},"variants":[{"id":1,"weight":30.0}]},"segment_overrides":[]}`)
 }
+
+// The audit row of a version that was scheduled names who published it, whoever wrote it.
+func TestScheduledVersionNamesItsPublisher(t *testing.T) {
+	h := newVersioned(t)
+	due := time.Now().Add(time.Hour)
+	h.create(fmt.Sprintf(`{"publish_immediately":true,"live_from":%q}`, due.UTC().Format(time.RFC3339)))
+	clock := func() time.Time { return due.Add(time.Second) }
+	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, clock, Announce), clock, fsm.DefaultRetention(), h.api.Env.Log)
+	defer late.Stop()
+	late.Lead(true)
+	newest := func() map[string]any {
+		return h.get("/api/v1/projects/1/audit/", 200).object()["results"].([]any)[0].(map[string]any)
+	}
+	require.Eventually(t, func() bool { return newest()["related_object_type"] == "EF_VERSION" }, 10*time.Second, time.Millisecond)
+	require.Equal(t, "admin@example.com", newest()["author"].(map[string]any)["email"])
+	require.False(t, newest()["is_system_event"].(bool))
+}
