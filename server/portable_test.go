@@ -42,6 +42,7 @@ func furnished(t *testing.T) (*servertest.Node, *servertest.Client) {
 	edge := fmt.Sprintf("/api/v1/environments/%s/edge-identities/", development.APIKey)
 	who := c.Object("GET", edge, nil, 200)["results"].([]any)[0].(map[string]any)["identity_uuid"]
 	c.Object("POST", fmt.Sprintf("%s%v/edge-featurestates/", edge, who), map[string]any{"feature": "page_size", "enabled": false, "feature_state_value": 99}, 201)
+	c.Object("PATCH", fmt.Sprintf("/api/v1/organisations/%d/", project.Organisation), map[string]any{"force_2fa": true, "webhook_notification_email": "ops@example.com"}, 200)
 	custom(c, project.Organisation, project.ID)
 	versioned(n, c, project.ID)
 	return n, c
@@ -98,6 +99,8 @@ func TestExportImportExport(t *testing.T) {
 	exported := c.Do("GET", everything, nil)
 	require.Equal(t, 200, exported.Status, exported.Raw)
 	require.Contains(t, exported.Raw, "a <b> & c", "people read it")
+	require.Contains(t, exported.Raw, `"force_2fa": true`)
+	require.Contains(t, exported.Raw, `"webhook_notification_email": "ops@example.com"`)
 	var d portable.Document
 	require.NoError(t, json.Unmarshal([]byte(exported.Raw), &d))
 	require.Len(t, d.Organisations, 1)

@@ -38,6 +38,8 @@ type Organisation struct {
 	StopServingFlags             bool      `json:"stop_serving_flags"`
 	FeatureAnalytics             bool      `json:"feature_analytics"`
 	RestrictProjectCreateToAdmin bool      `json:"restrict_project_create_to_admin"`
+	Force2FA                     bool      `json:"force_2fa,omitempty"`
+	WebhookNotificationEmail     *string   `json:"webhook_notification_email,omitempty"`
 	Projects                     []Project `json:"projects"`
 }
 

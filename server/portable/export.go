@@ -108,7 +108,7 @@ func (w *writer) shut(depth int) {
 func organisation(o fsm.Organisation) Organisation {
 	return Organisation{UUID: o.UUID, Name: o.Name, CreatedDate: o.CreatedDate.Std(), PersistTraitData: o.PersistTraitData,
 		StopServingFlags: o.StopServingFlags, FeatureAnalytics: o.FeatureAnalytics, RestrictProjectCreateToAdmin: o.RestrictProjectCreateToAdmin,
-		Projects: []Project{}}
+		Force2FA: o.Force2FA, WebhookNotificationEmail: o.WebhookNotificationEmail, Projects: []Project{}}
 }
 
 // exporter makes one project.

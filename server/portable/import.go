@@ -130,7 +130,8 @@ func (o *Organisation) find(tx *fsm.Tx, into, user uint64) (uint64, error) {
 	}
 	org := fsm.Organisations.Put(tx, fsm.Organisation{UUID: free(tx, fsm.OrganisationsByUUID, o.UUID), Name: o.Name, CreatedDate: when(tx, o.CreatedDate),
 		PersistTraitData: o.PersistTraitData, StopServingFlags: o.StopServingFlags, FeatureAnalytics: o.FeatureAnalytics,
-		RestrictProjectCreateToAdmin: o.RestrictProjectCreateToAdmin, SubscriptionUUID: tx.NewUUID()})
+		RestrictProjectCreateToAdmin: o.RestrictProjectCreateToAdmin, Force2FA: o.Force2FA, WebhookNotificationEmail: o.WebhookNotificationEmail,
+		SubscriptionUUID: tx.NewUUID()})
 	if user != 0 {
 		fsm.Memberships.Put(tx, fsm.Membership{Organisation: org.ID, User: user, Role: fsm.RoleAdmin, DateJoined: tx.Now()})
 	}
