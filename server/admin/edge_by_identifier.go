@@ -66,9 +66,14 @@ func edgeByIdentifierRows() []route.Row {
 	}
 }
 
-// createIfUnknown makes the identity that the override is for: its id, which the override's row needs, is given when that is applied.
+// createIfUnknown makes the identity that the override is for: its id, which the override's row needs, is given when that is applied. An
+// override that will be refused makes none.
 func createIfUnknown(c *Ctx, in *edgeByIdentifierUpdate) error {
-	if _, err := in.feature(c); err != nil {
+	f, err := in.feature(c)
+	if err != nil {
+		return err
+	}
+	if err := in.check(c, f.ID); err != nil {
 		return err
 	}
 	name := []byte(in.Identifier)

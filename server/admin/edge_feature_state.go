@@ -246,8 +246,29 @@ func (in edgeStateInput) apply(c *Ctx, s *fsm.FeatureState) error {
 	if err := c.applyEdgeValue(in.Value, &s.Value); err != nil {
 		return err
 	}
+	shares, err := in.shares()
+	if err != nil {
+		return err
+	}
+	return replaceShares(c, s, shares)
+}
+
+// check refuses what apply would, of a state of the feature.
+func (in edgeStateInput) check(c *Ctx, feature uint64) error {
+	if err := c.applyEdgeValue(in.Value, &fsm.FeatureValue{}); err != nil {
+		return err
+	}
+	shares, err := in.shares()
+	if err != nil {
+		return err
+	}
+	return checkShares(c, feature, shares.Value)
+}
+
+// shares are the shares that were sent, if any were.
+func (in edgeStateInput) shares() (out route.Optional[[]shareInput], err error) {
 	if !in.Shares.Set {
-		return nil
+		return out, nil
 	}
 	total, shares := 0.0, make([]shareInput, len(in.Shares.Value))
 	for i, sent := range in.Shares.Value {
@@ -255,9 +276,9 @@ func (in edgeStateInput) apply(c *Ctx, s *fsm.FeatureState) error {
 		total += shares[i].Percentage
 	}
 	if fsm.MoreThanWhole(total) {
-		return route.Field("multivariate_feature_state_values", "Total percentage allocation for feature must be less or equal to 100 percent")
+		return out, route.Field("multivariate_feature_state_values", "Total percentage allocation for feature must be less or equal to 100 percent")
 	}
-	return replaceShares(c, s, route.Some(shares))
+	return route.Some(shares), nil
 }
 
 // applyEdgeValue is applyRaw as the uuid face has it: what is neither text, integer nor boolean becomes text, and refusals are about

@@ -175,3 +175,18 @@ func TestListsReadOnlyTheirPage(t *testing.T) {
 		require.Less(t, testing.AllocsPerRun(5, func() { h.get(envPath+target, 200) }), 500.0, target)
 	}
 }
+
+// An override that is refused does not leave the identity behind that it would have been for.
+func TestRefusedOverrideMakesNoIdentity(t *testing.T) {
+	h := newHarness(t)
+	h.feature(`{"name":"f","initial_value":"v"}`)
+	for _, more := range []string{
+		fmt.Sprintf(`"feature_state_value":%q`, strings.Repeat("x", 20_001)),
+		`"feature_state_value":2147483648`,
+		`"multivariate_feature_state_values":[{"multivariate_feature_option":99}]`,
+		`"multivariate_feature_state_values":[{"multivariate_feature_option":1},{"multivariate_feature_option":2}]`,
+	} {
+		h.put("/api/v1/environments/environments/env-key/edge-identities-featurestates", `{"identifier":"nobody","feature":"f",`+more+`}`, 400)
+	}
+	require.Zero(t, h.node.FSM.State().Identities().Environment(h.environment.ID).Count())
+}

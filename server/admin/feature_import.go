@@ -168,6 +168,7 @@ func (c *Ctx) importVersion(f fsm.Feature, t transferredFeature) error {
 	if err := t.apply(c, &s.State, shares); err != nil {
 		return err
 	}
+	s.State.LiveFrom = 0 // live when the version is
 	d.put(*s)
 	d.publish()
 	return nil
