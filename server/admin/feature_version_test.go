@@ -346,11 +346,13 @@ func TestVersionBringsBackADefault(t *testing.T) {
 	h.get(futureFlag(f), 200).is(`{"environment_default":{"enabled":true,"value":{"type":"string","value":"x"},"variants":[{"id":1,"weight":30.0}]},"segment_overrides":[]}`)
 }
 
-// The audit row of a version that was scheduled names who published it, whoever wrote it.
+// The audit row and the events of a version that was scheduled name who published it, whoever wrote it.
 func TestScheduledVersionNamesItsPublisher(t *testing.T) {
 	h := newVersioned(t)
 	due := time.Now().Add(time.Hour)
-	h.create(fmt.Sprintf(`{"publish_immediately":true,"live_from":%q}`, due.UTC().Format(time.RFC3339)))
+	h.create(fmt.Sprintf(`{"publish_immediately":true,"live_from":%q,"feature_states_to_update":[{"enabled":false,"feature_state_value":{}}]}`,
+		due.UTC().Format(time.RFC3339)))
+	env, _ := h.hooks()
 	clock := func() time.Time { return due.Add(time.Second) }
 	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, clock, Announce), clock, fsm.DefaultRetention(), h.api.Env.Log)
 	defer late.Stop()
@@ -361,4 +363,6 @@ func TestScheduledVersionNamesItsPublisher(t *testing.T) {
 	require.Eventually(t, func() bool { return newest()["related_object_type"] == "EF_VERSION" }, 10*time.Second, time.Millisecond)
 	require.Equal(t, "admin@example.com", newest()["author"].(map[string]any)["email"])
 	require.False(t, newest()["is_system_event"].(bool))
+	require.Equal(t, "FLAG_UPDATED", h.waiting(env)[0].Type)
+	require.Equal(t, "admin@example.com", h.waiting(env)[0].Data["changed_by"])
 }

@@ -231,7 +231,7 @@ func (a *announcer) live(s *fsm.FeatureState) bool {
 func (a *announcer) updated(c *stateChange, enabled bool) {
 	now := *c.After
 	now.Enabled = enabled
-	event := flagEvent{ChangedBy: a.tx.Author().Name, Timestamp: a.tx.Now(), New: renderHookState(a.tx, &now)}
+	event := flagEvent{ChangedBy: a.changedBy(&now), Timestamp: a.tx.Now(), New: renderHookState(a.tx, &now)}
 	if c.Before != nil && c.Before.LiveFrom <= c.Before.UpdatedAt { // else nobody has seen it
 		event.Previous = renderHookState(a.before, c.Before)
 	}
@@ -245,7 +245,19 @@ func (a *announcer) deleted(s *fsm.FeatureState) {
 		return
 	}
 	a.flag(EventDeleted, s.Environment,
-		flagEvent{ChangedBy: a.tx.Author().Name, Timestamp: a.tx.Now(), Previous: renderHookState(a.before, s)})
+		flagEvent{ChangedBy: a.changedBy(s), Timestamp: a.tx.Now(), Previous: renderHookState(a.before, s)})
+}
+
+// changedBy names who writes or, of a version whose time has come, who published it.
+func (a *announcer) changedBy(s *fsm.FeatureState) string {
+	if author := a.tx.Author(); author != (fsm.Author{}) || s.Kind() == fsm.StateIdentity {
+		return author.Name
+	}
+	v, _ := fsm.ServingVersion(a.tx, s.Environment, s.Feature)
+	if u := fsm.Users.Ref(a.tx, v.PublishedBy); u != nil {
+		return u.Email
+	}
+	return ""
 }
 
 // published tells of a version that is served from now on, after what it changed.
