@@ -276,8 +276,9 @@ func unlinkSegment(c *Ctx, fs fsm.FeatureSegment) {
 	c.Audit(fs.Environment, fsm.AuditFeature, fs.Feature, segmentTexts(f.Name, segmentName(c, fs.Segment)).deleted)
 }
 
-// updatePriorities moves each feature segment to its new place, the others making room, in the order they have now. The answer shows what
-// was asked for, in that order, even where a later move pushed an earlier one on: as the reference does it.
+// updatePriorities gives feature segments the priorities asked for. Where not all of the feature's are sent, each moves to its new place, the
+// others making room, in the order they have now, and the answer shows what was asked for even where a later move pushed an earlier one on:
+// as the reference does it. All of them moved so can end in an order that nobody asked for, so they just take what was sent.
 func updatePriorities(c *Ctx, in prioritiesInput) ([]listedFeatureSegment, error) {
 	wanted, chosen, err := choosePriorities(c, in.List)
 	if err != nil || len(chosen) == 0 {
@@ -293,12 +294,20 @@ func updatePriorities(c *Ctx, in prioritiesInput) ([]listedFeatureSegment, error
 	if !changed {
 		return mapped(chosen, c.renderListedFeatureSegment), nil
 	}
+	environment, feature := chosen[0].Environment, chosen[0].Feature
+	whole := len(chosen) == fsm.FeatureSegmentsByEnvironment.Count(c, environment, feature)
 	for i := range chosen {
-		moveLink(fsm.FeatureSegmentsByEnvironment.List(c, chosen[i].Environment, chosen[i].Feature), chosen[i].ID, wanted[chosen[i].ID], c.putLink)
-		chosen[i].Priority = wanted[chosen[i].ID]
+		to := wanted[chosen[i].ID]
+		if !whole {
+			moveLink(fsm.FeatureSegmentsByEnvironment.List(c, environment, feature), chosen[i].ID, to, c.putLink)
+		}
+		chosen[i].Priority = to
+		if whole {
+			c.putLink(chosen[i])
+		}
 	}
-	f, _ := fsm.Features.Get(c, chosen[0].Feature)
-	c.Audit(chosen[0].Environment, fsm.AuditFeature, f.ID, "Segment overrides re-ordered for feature '"+f.Name+"'.")
+	f, _ := fsm.Features.Get(c, feature)
+	c.Audit(environment, fsm.AuditFeature, f.ID, "Segment overrides re-ordered for feature '"+f.Name+"'.")
 	return mapped(chosen, c.renderListedFeatureSegment), nil
 }
 

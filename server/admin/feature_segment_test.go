@@ -60,6 +60,17 @@ func TestFeatureSegments(t *testing.T) {
 	require.Equal(t, []string{fmt.Sprintf("FEATURE %d Flag state / Remote config value deleted for feature 'f' and segment 'b'", f)}, h.audits(n))
 }
 
+// The front end sends all overrides in the order they were dragged into.
+func TestAllPrioritiesAtOnce(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		h.link(f, h.segment(name))
+	}
+	h.post(featureSegments+"update-priorities/", `[{"id":4,"priority":0},{"id":3,"priority":1},{"id":1,"priority":2},{"id":2,"priority":3}]`, 200)
+	require.Equal(t, []string{"4:0", "3:1", "1:2", "2:3"}, h.priorities(f))
+}
+
 func TestFeatureSegmentRefusals(t *testing.T) {
 	h := newHarness(t)
 	f, other, a := h.feature(`{"name":"f"}`), h.feature(`{"name":"g"}`), h.segment("a")
