@@ -113,9 +113,9 @@ func (d *draft) update(s fsm.FeatureVersionState, in versionStateInput) (fsm.Fea
 	return d.put(s), nil
 }
 
-// put stores a changed state.
+// put stores a changed state. It is live when its version is, even if it was scheduled before the environment kept versions.
 func (d *draft) put(s fsm.FeatureVersionState) fsm.FeatureVersionState {
-	s.State.UpdatedAt = d.c.Now()
+	s.State.UpdatedAt, s.State.LiveFrom = d.c.Now(), 0
 	i := slices.IndexFunc(d.states, func(o fsm.FeatureVersionState) bool { return o.ID == s.ID })
 	d.states[i] = fsm.FeatureVersionStates.Put(d.c.Tx, s)
 	return s

@@ -366,3 +366,19 @@ func TestScheduledVersionNamesItsPublisher(t *testing.T) {
 	require.Equal(t, "FLAG_UPDATED", h.waiting(env)[0].Type)
 	require.Equal(t, "admin@example.com", h.waiting(env)[0].Data["changed_by"])
 }
+
+// TestVersionOfAScheduledState: what a version says of a state that was scheduled before the environment kept versions is live with the version.
+func TestVersionOfAScheduledState(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	h.patch(envPath+"featurestates/1/", `{"live_from":"2099-01-01T00:00:00Z"}`, 200)
+	h.post(envPath+"enable-v2-versioning/", nil, 202)
+	shown := func() any {
+		return h.get(fmt.Sprintf("%s%d/?environment=%d", h.features(), f, h.environment.ID), 200).object()["environment_feature_state"]
+	}
+	list := fmt.Sprintf("/api/v1/environments/%d/features/%d/versions/", h.environment.ID, f)
+	h.post(list, `{"publish_immediately":true}`, 201)
+	require.Nil(t, shown(), "untouched, it comes at its time")
+	h.post(list, `{"publish_immediately":true,"feature_states_to_update":[{"enabled":true,"feature_state_value":{"string_value":"x"}}]}`, 201)
+	require.NotNil(t, shown())
+}
