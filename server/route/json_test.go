@@ -56,7 +56,7 @@ func TestJSONRoundTrip(t *testing.T) {
 
 func TestPythonStr(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{`true`, "True"}, {`null`, "None"}, {`1.5`, "1.5"}, {`5`, "5"}, {`"x"`, "x"},
+		{`true`, "True"}, {`null`, "None"}, {`1.5`, "1.5"}, {`5`, "5"}, {`"x"`, "x"}, {`1e400`, "inf"}, {`[-1e400]`, "[-inf]"},
 		{`{"a":[1,true,null,"it's"]}`, `{'a': [1, True, None, "it's"]}`},
 	} {
 		v, err := ParseJSON([]byte(c.in))

@@ -144,7 +144,7 @@ func PythonStr(v Value) string {
 	case Int:
 		return intText(v.Text)
 	case Float:
-		return string(appendFloatLiteral(nil, v.Text))
+		return floatText(v.Text)
 	case Missing, Null:
 		return "None"
 	}
@@ -219,6 +219,17 @@ func intText(s string) string {
 func appendFloatLiteral(dst []byte, literal string) []byte {
 	f, _ := strconv.ParseFloat(literal, 64)
 	return AppendFloat(dst, f)
+}
+
+// floatText is Python's str() of a float literal: one that is too large is infinite there.
+func floatText(literal string) string {
+	if _, err := strconv.ParseFloat(literal, 64); err == nil {
+		return string(appendFloatLiteral(nil, literal))
+	}
+	if strings.HasPrefix(literal, "-") {
+		return "-inf"
+	}
+	return "inf"
 }
 
 // bigInt reads an integer literal of any size.
