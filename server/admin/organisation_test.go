@@ -139,3 +139,13 @@ func TestMasterAPIKeys(t *testing.T) {
 	h.get(detail, 404).is(`{"detail":"No MasterAPIKey matches the given query."}`)
 	h.send("GET", "/api/v1/organisations/", nil, use).must(401)
 }
+
+// TestKeysThatEndWithTheEpoch: the first instant there is is no missing one, which means never.
+func TestKeysThatEndWithTheEpoch(t *testing.T) {
+	h := newHarness(t)
+	const ended = `{"name":"old","expiry_date":"1970-01-01T00:00:00Z","expires_at":"1970-01-01T00:00:00Z"}`
+	require.Equal(t, true, h.post(h.organisationPath()+"master-api-keys/", ended, 201).object()["has_expired"])
+	require.NotNil(t, h.post(envPath+"api-keys/", ended, 201).object()["expires_at"])
+	link := h.post(h.organisationPath()+"invite-links/", ended, 201).object()["hash"].(string)
+	h.do("stranger", "POST", "/api/v1/users/join/link/"+link+"/", `{}`).must(400).is(`{"detail":"Invite has expired"}`)
+}

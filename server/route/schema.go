@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -319,5 +320,6 @@ func (r *rules) set(name, arg string) (err error) {
 	return err
 }
 
-// setInstant stores a time in a replicated time: an integer of microseconds.
-func setInstant(dst reflect.Value, t time.Time) { dst.SetInt(t.UnixMicro()) }
+// setInstant stores a time in a replicated time: an integer of microseconds. Its zero is no time at all: the epoch itself, with which clients
+// end keys at once, is told apart by a microsecond.
+func setInstant(dst reflect.Value, t time.Time) { dst.SetInt(cmp.Or(t.UnixMicro(), 1)) }
