@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -157,10 +158,14 @@ func uuidText(s string) string { return "“" + s + "” is not a valid UUID." }
 // hostName is a domain with at least one dot, or localhost.
 var hostName = regexp.MustCompile(`^(?i:localhost|(?:[\pL\pN](?:[\pL\pN-]{0,61}[\pL\pN])?\.)+[\pL\pN-]{2,63})$`)
 
-// ValidEmail follows Django's validator closely enough: one address, no display name, a domain with a dot.
+// ValidEmail follows Django's validator closely enough: one address, no display name, ASCII before the @, a domain with a dot. Other letters
+// there would make accounts of addresses that nobody typed: "İ" in lower case is "i".
 func ValidEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || len(s) > 320 || strings.ContainsAny(s, " \t\r\n<>,;()") {
+		return false
+	}
+	if strings.ContainsFunc(s[:at], func(r rune) bool { return r > unicode.MaxASCII }) {
 		return false
 	}
 	if a, err := mail.ParseAddress(s); err != nil || a.Address != s && a.Name != "" {

@@ -66,6 +66,7 @@ func TestDecodeErrors(t *testing.T) {
 		{`{"name":"a","kind":"C"}`, `{"kind":["\"C\" is not a valid choice."]}`},
 		{`{"name":"a","kind":5}`, `{"kind":["\"5\" is not a valid choice."]}`},
 		{`{"name":"a","mail":"x"}`, `{"mail":["Enter a valid email address."]}`},
+		{`{"name":"a","mail":"\u0130@example.com"}`, `{"mail":["Enter a valid email address."]}`},
 		{`{"name":"a","owner":"x"}`, `{"owner":["Incorrect type. Expected pk value, received str."]}`},
 		{`{"name":"a","tags":"x"}`, `{"tags":["Expected a list of items but got type \"str\"."]}`},
 		{`{"name":"a","tags":["x"]}`, `{"tags":["Incorrect type. Expected pk value, received str."]}`},
