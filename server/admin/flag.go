@@ -176,8 +176,25 @@ func (in flagInput) write(c *Ctx, replace bool) (flag, error) {
 	if err := errs.Err(); err != nil {
 		return flag{}, err
 	}
+	if replace {
+		in.settlePriorities(states)
+	}
 	states.publish()
 	return renderFlag(c)
+}
+
+// settlePriorities gives the overrides, when all came with a priority, exactly those: making room for one may have moved another, and the
+// same PUT must change nothing.
+func (in flagInput) settlePriorities(states flagStates) {
+	if slices.ContainsFunc(in.Overrides.Value, func(o flagOverrideInput) bool { return !o.Priority.Set || o.Priority.Null }) {
+		return
+	}
+	for _, o := range in.Overrides.Value {
+		if s, ok := overrideOf(states, o.Segment.ID); ok && s.Link.Priority != o.Priority.Value {
+			s.Link.Priority = o.Priority.Value
+			states.relink(s.Link)
+		}
+	}
 }
 
 // checkSegments refuses two overrides of one segment.

@@ -235,3 +235,20 @@ func TestVariantTwice(t *testing.T) {
 	h.put("/api/v1/environments/env-key/featurestates/1/", `{"multivariate_feature_state_values":[{"multivariate_feature_option":1,"percentage_allocation":30},{"multivariate_feature_option":1,"percentage_allocation":40}]}`, 400).
 		is(`{"multivariate_feature_state_values":[{},{"multivariate_feature_option":["The option is given twice."]}]}`)
 }
+
+// TestFlagPutPriorities: a PUT with priorities leaves the overrides with those, gaps between them too.
+func TestFlagPutPriorities(t *testing.T) {
+	bothKinds(t, func(t *testing.T, h *harness) {
+		f, a, b, d := h.feature(`{"name":"f"}`), h.segment("a"), h.segment("b"), h.segment("d")
+		put := func(x, y, z int) string {
+			var got string
+			for _, o := range h.put(futureFlag(f), fmt.Sprintf(`{"segment_overrides":[{"segment":{"id":%d},"priority":%d},{"segment":{"id":%d},"priority":%d},
+				{"segment":{"id":%d},"priority":%d}]}`, a, x, b, y, d, z), 200).object()["segment_overrides"].([]any) {
+				got += fmt.Sprintf("%v at %v ", o.(map[string]any)["segment"].(map[string]any)["id"], o.(map[string]any)["priority"])
+			}
+			return got
+		}
+		put(3, 2, 1)
+		require.Equal(t, fmt.Sprintf("%d at 5 %d at 7 %d at 10 ", b, d, a), put(10, 5, 7))
+	})
+}
