@@ -30,16 +30,14 @@ const (
 // them: a new leader goes on where the old one stopped, and takes one again that was under way.
 func (n *Node) archive(ctx context.Context) {
 	for pause(ctx, archivistTick); ctx.Err() == nil; pause(ctx, archivistTick) {
-		if !n.cluster.IsLeader() || n.stopping.Load() {
-			continue
+		if !n.cluster.IsLeader() || n.stopping.Load() || n.cluster.ReadOnly() {
+			continue // read-only: a result could not be recorded, and the backup would be due again at once
 		}
 		s, ok := dueSchedule(n.fsm.State(), fsm.TimeOf(n.Clock()))
 		if !ok {
 			continue
 		}
-		if err := n.archiveOne(ctx, s); err != nil && ctx.Err() == nil {
-			n.log.Warn("the result of a scheduled backup is not recorded", "schedule", s.Name, "error", err)
-		}
+		n.archiveOne(ctx, s)
 	}
 }
 
@@ -57,8 +55,9 @@ type archived struct {
 	err   error
 }
 
-// archiveOne takes a backup and records the result. Its error is that of recording.
-func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) error {
+// archiveOne takes a backup and records the result, however long that takes while this node leads: what is not recorded is due again, and each
+// repetition would have a good older file removed.
+func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) {
 	work, cancel := context.WithTimeout(ctx, archiveTimeout)
 	defer cancel()
 	defer n.whileLeading(work, cancel)()
@@ -66,18 +65,28 @@ func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) error {
 	result := n.takeArchive(work, s)
 	switch {
 	case ctx.Err() != nil || !n.cluster.IsLeader():
-		return nil // the next leader takes it
+		return // the next leader takes it
 	case result.err != nil:
 		n.log.Error("scheduled backup failed", "schedule", s.Name, "failures", s.Failures+1, "error", result.err)
 	default:
 		n.log.Info("scheduled backup taken", "schedule", s.Name, "file", result.file, "bytes", result.bytes, "index", result.index, "took", time.Since(start))
 	}
+	for err := n.recordArchive(ctx, s.ID, result); err != nil; err = n.recordArchive(ctx, s.ID, result) {
+		n.log.Warn("the result of a scheduled backup is not recorded yet", "schedule", s.Name, "error", err)
+		if pause(ctx, archivistTick); ctx.Err() != nil || !n.cluster.IsLeader() {
+			return
+		}
+	}
+}
+
+// recordArchive writes what became of a backup.
+func (n *Node) recordArchive(ctx context.Context, schedule uint64, r archived) error {
 	_, err := n.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
-		now, ok := fsm.BackupSchedules.Get(tx, s.ID)
+		s, ok := fsm.BackupSchedules.Get(tx, schedule)
 		if !ok {
 			return nil // removed meanwhile
 		}
-		fsm.BackupSchedules.Put(tx, recorded(now, result, n.Clock()))
+		fsm.BackupSchedules.Put(tx, recorded(s, r, n.Clock()))
 		return nil
 	})
 	return err
@@ -133,7 +142,7 @@ func (n *Node) takeArchive(ctx context.Context, s fsm.BackupSchedule) (r archive
 	if r.err != nil {
 		return r
 	}
-	if err := keepNewest(ctx, to, s); err != nil {
+	if err := keepNewest(ctx, to, s, r.file); err != nil {
 		r.err = fmt.Errorf("%s is taken, but older ones are not removed: %w", r.file, err)
 	}
 	return r
@@ -147,8 +156,9 @@ func (n *Node) destinations() destination.Config {
 	}
 }
 
-// keepNewest removes the oldest backups of a schedule beyond those it keeps. Files of other names, other schedules' too, are not touched.
-func keepNewest(ctx context.Context, at destination.Destination, s fsm.BackupSchedule) error {
+// keepNewest removes the oldest backups of a schedule beyond those it keeps. Files of other names, other schedules' too, are not touched. The one
+// just taken stays whatever its name: a clock that was ahead has left names that look newer.
+func keepNewest(ctx context.Context, at destination.Destination, s fsm.BackupSchedule, taken string) error {
 	if s.Keep == 0 {
 		return nil
 	}
@@ -160,14 +170,14 @@ func keepNewest(ctx context.Context, at destination.Destination, s fsm.BackupSch
 	if err != nil {
 		return err
 	}
-	var mine []string // oldest first: the time is in the name
+	var others []string // oldest first: the time is in the name
 	for _, name := range names {
-		if own.MatchString(name) {
-			mine = append(mine, name)
+		if name != taken && own.MatchString(name) {
+			others = append(others, name)
 		}
 	}
 	var faults []error
-	for _, name := range mine[:max(0, len(mine)-int(s.Keep))] {
+	for _, name := range others[:max(0, len(others)+1-int(s.Keep))] {
 		faults = append(faults, at.Remove(ctx, name))
 	}
 	return errors.Join(faults...)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server"
 	"github.com/flagraft/flagraft/server/servertest"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -149,4 +150,59 @@ func TestALongFailureOfABackupIsRecorded(t *testing.T) {
 		got := scheduleUntil(t, admin, func(s map[string]any) bool { return s["failures"] == 1.0 })
 		require.Contains(t, got["last_error"], "é…")
 	}
+}
+
+// startWithoutSpace starts a stopped node again, on a disk that counts as full and a day later, and waits until it is read-only.
+func startWithoutSpace(t *testing.T, stopped *servertest.Node, before *settings.Settings) *servertest.Node {
+	t.Helper()
+	n := servertest.StartWith(t, func(n *server.Node) {
+		n.Clock = func() time.Time { return time.Now().Add(24 * time.Hour) }
+	}, func(st *settings.Settings) {
+		*st = *before
+		st.ClusterAddr, st.MinFreeDiskMB = stopped.ClusterAddr(), 1<<30
+	})
+	require.Eventually(t, func() bool { return n.Metric(t, "flagraft_read_only") == 1 }, 20*time.Second, 20*time.Millisecond)
+	return n
+}
+
+// TestAReadOnlyClusterKeepsItsBackups: a backup whose result cannot be recorded is not taken over and over, each time at the cost of an older one.
+func TestAReadOnlyClusterKeepsItsBackups(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var st *settings.Settings
+	n := servertest.Start(t, func(s *settings.Settings) { st, s.BackupDir = s, dir })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	admin.Object("POST", schedulesPath, map[string]any{"name": "often", "when": "6h", "target": "here", "keep": 1}, 201)
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	s := scheduleUntil(t, admin, func(s map[string]any) bool { return s["last_success"] != nil })
+	require.NoError(t, n.Stop(t.Context()))
+
+	startWithoutSpace(t, n, st)
+	time.Sleep(2500 * time.Millisecond) // the schedule is due and looked at each second
+	left, err := os.ReadDir(filepath.Join(dir, "here"))
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+	require.Equal(t, s["last_file"], left[0].Name())
+}
+
+// TestABackupOutlivesItsOwnSchedule has older files whose names look newer, as a clock that was ahead leaves them.
+func TestABackupOutlivesItsOwnSchedule(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	n := servertest.Start(t, func(st *settings.Settings) { st.BackupDir = dir })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	for _, name := range []string{"daily-29990101T000000Z-1.backup", "daily-29990102T000000Z-2.backup"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "here"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "here", name), []byte("taken when the clock was ahead"), 0o600))
+	}
+	admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "6h", "target": "here", "keep": 2}, 201)
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	s := scheduleUntil(t, admin, func(s map[string]any) bool { return s["last_run"] != nil })
+	require.Empty(t, s["last_error"])
+	require.FileExists(t, filepath.Join(dir, "here", s["last_file"].(string)))
+	left, err := os.ReadDir(filepath.Join(dir, "here"))
+	require.NoError(t, err)
+	require.Len(t, left, 2)
 }

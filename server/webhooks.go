@@ -115,8 +115,8 @@ func (d *deliverer) lead(ctx context.Context) {
 	defer cancel()
 	swept := time.Time{}
 	for ; ctx.Err() == nil && d.leads(); pause(ctx, d.timing.Tick) {
-		if d.node.fsm.State().DeliveriesWaiting() == 0 {
-			continue
+		if d.node.fsm.State().DeliveriesWaiting() == 0 || d.node.cluster.ReadOnly() {
+			continue // read-only: no call could be recorded, and the same one would be made with every tick
 		}
 		if time.Since(swept) >= d.timing.Sweep {
 			if err := d.sweep(ctx); err != nil && ctx.Err() == nil {

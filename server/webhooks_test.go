@@ -423,3 +423,27 @@ func TestWebhooksOutliveTheLeader(t *testing.T) {
 	}
 	require.True(t, slices.IsSorted(ids), "an event came after a later one: %v", ids)
 }
+
+// TestAReadOnlyClusterCallsNoWebhooks: what came of a call could not be recorded, so it would be made again with every tick.
+func TestAReadOnlyClusterCallsNoWebhooks(t *testing.T) {
+	t.Parallel()
+	var st *settings.Settings
+	h := newHookCluster(t, 1, func(s *settings.Settings) { st = s })
+	r := newReceiver(t, 503)
+	h.hook(r.url)
+	h.switchOn()
+	h.eventually(func() bool { return len(r.seen()) > 0 }, "nothing is sent")
+	require.NoError(t, h.nodes[0].Stop(t.Context()))
+	r.answer(200)
+
+	startWithoutSpace(t, h.nodes[0], st)
+	time.Sleep(time.Second) // ten ticks
+	require.LessOrEqual(t, len(r.took()), 1, "later events do not overtake the first")
+	taken := 0
+	for _, c := range r.seen() {
+		if c.taken {
+			taken++
+		}
+	}
+	require.LessOrEqual(t, taken, 1, "one may be under way when the space ends")
+}
