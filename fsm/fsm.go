@@ -26,6 +26,7 @@ type FSM struct {
 	roots   roots // read by everybody
 
 	staged    *stagedRestore // a restore under way
+	givesUp   bool           // see GiveUpRestores
 	replaced  bool           // by a restore, in the batch at hand
 	replaying bool           // see Replaying
 
@@ -144,11 +145,16 @@ func (f *FSM) publish() {
 // [ErrRestoring] while a restore is under way: what came of it is in the log alone,
 // so the log must stay.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
-	if f.staged != nil {
+	if f.staged != nil && !f.givesUp {
 		return nil, ErrRestoring
 	}
+	f.staged = nil
 	return f.freeze(), nil
 }
+
+// GiveUpRestores has a snapshot end a restore under way instead of waiting for it. It is for a stopped node whose whole log becomes a snapshot:
+// nobody goes on with that restore, and its client is told so.
+func (f *FSM) GiveUpRestores() { f.givesUp = true }
 
 // Frozen counts the snapshots and backups under way. What is replaced meanwhile stays in
 // memory until they are written.

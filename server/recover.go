@@ -40,6 +40,7 @@ func (r *Recovery) Recover(members []RecoveryMember) ([]RecoveryMember, error) {
 	views := fsm.NewViews(r.log)
 	defer views.Stop()
 	state := fsm.New(r.log, views)
+	state.GiveUpRestores()
 	return members, r.Stopped.Recover(members, state, func() uint64 { return state.State().Index })
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server"
 	"github.com/flagraft/flagraft/server/servertest"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -215,4 +217,33 @@ func TestNewInstallationStartsFromABackup(t *testing.T) {
 	require.Eventually(t, n.Ready, 20*time.Second, 10*time.Millisecond)
 	got, _ = source.shown(t, n)
 	require.Equal(t, "later", got, "the file is not restored again")
+}
+
+// TestANodeIsRecoveredThatARestoreWasUnderWayOn: its parts are in the log alone, which becomes a snapshot. Only that restore is lost.
+func TestANodeIsRecoveredThatARestoreWasUnderWayOn(t *testing.T) {
+	t.Parallel()
+	var st *settings.Settings
+	n := servertest.Start(t, func(s *settings.Settings) { st = s })
+	level2(t, n)
+	r := newRestorable(t, []*servertest.Node{n})
+	backup := r.admin.Do("GET", backupPath, nil).Raw
+	r.set(t, "two")
+	path := "/api/flagraft/v1/restores/" + uuid.NewString() + "/parts/"
+	require.Equal(t, 200, r.admin.Do("PUT", path+"0/?force=true", backup[:100]).Status)
+	again := n.Relauncher(t)
+	require.NoError(t, n.Stop(t.Context()))
+
+	stopped, err := server.OpenRecovery(st.DataDir, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	_, err = stopped.Recover(nil)
+	require.NoError(t, err)
+	require.NoError(t, stopped.Close())
+
+	n = again()
+	n.WaitReady(t)
+	r.nodes, r.admin = []*servertest.Node{n}, n.Admin(t)
+	r.everywhere(t, "two")
+	require.Equal(t, 409, r.admin.Do("PUT", path+"100/?force=true", backup[100:]).Status)
+	r.set(t, "three")
+	r.everywhere(t, "three")
 }
