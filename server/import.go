@@ -47,7 +47,7 @@ type importedProjects struct {
 }
 
 func (n *Node) importRows() []route.Row {
-	return []route.Row{{Method: "POST", Path: importPath, OperationID: "flagraft_v1_import_create", Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Refusals: []int{400, 413, 503},
+	return []route.Row{{Method: "POST", Path: importPath, OperationID: "flagraft_v1_import_create", Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Refusals: []int{400, 413, 503, 507},
 		Summary: "Import projects from an export.", Status: 200,
 		Description: "Each project is imported whole or not at all, in the order of the document, with ids of its own; keys that are taken are made anew. " +
 			"Organisations are found by name, or made; ?into=ID names one. A project whose name the organisation has already is refused, so that a " +
@@ -77,6 +77,8 @@ func (n *Node) serveImport(ctx *fasthttp.RequestCtx, m *route.Match) {
 	switch {
 	case errors.Is(err, cluster.ErrUnknownOutcome):
 		writeError(ctx, route.Unavailable("It is not known whether everything was imported. It is safe to send it again: what is there is refused.", 1))
+	case errors.Is(err, cluster.ErrReadOnly):
+		writeError(ctx, route.ReadOnly())
 	case err != nil:
 		writeError(ctx, route.Unavailable(msgNoLeader, 1))
 	case answer.Refusal != "":

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/valyala/fasthttp"
 
+	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/route"
 )
@@ -31,7 +32,7 @@ type restored struct {
 
 func (n *Node) restoreRows() []route.Row {
 	row := func(method, path, id, summary string, h route.RawHandler) route.Row {
-		return route.Row{Method: method, Path: path, OperationID: id, Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Summary: summary, Handler: h, Refusals: []int{409, 413},
+		return route.Row{Method: method, Path: path, OperationID: id, Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Summary: summary, Handler: h, Refusals: []int{409, 413, 507},
 			Description: "A restore has a uuid that the caller chooses. The backup is sent in order, in parts of 512 KB or less, each as the body of a PUT that " +
 				"names its offset; then a POST makes the switch, on all nodes at once. With ?force=true it removes projects, else it is refused while there are " +
 				"any. Every request may be repeated. Restored are sign-ins and keys, too: the caller's token may be invalid afterwards."}
@@ -109,6 +110,8 @@ func (n *Node) answerRestore(ctx *fasthttp.RequestCtx, err error, success func()
 		writeError(ctx, route.Conflict(refusal.text))
 	case errors.As(err, &refusal):
 		writeError(ctx, route.BadRequest(refusal.text))
+	case errors.Is(err, cluster.ErrReadOnly):
+		writeError(ctx, route.ReadOnly())
 	case err != nil:
 		n.log.Warn("restore", "error", err)
 		writeError(ctx, route.Unavailable("It is not known whether the leader took this: "+err.Error()+". It is safe to send it again.", 1))

@@ -247,3 +247,25 @@ func TestANodeIsRecoveredThatARestoreWasUnderWayOn(t *testing.T) {
 	r.set(t, "three")
 	r.everywhere(t, "three")
 }
+
+// TestAReadOnlyClusterRefusesRestoresAndImports as it refuses other writes: surely nothing was written, and the reason is the disk.
+func TestAReadOnlyClusterRefusesRestoresAndImports(t *testing.T) {
+	t.Parallel()
+	var st *settings.Settings
+	n := servertest.Start(t, func(s *settings.Settings) { st = s })
+	level2(t, n)
+	r := newRestorable(t, []*servertest.Node{n})
+	backup, token := r.admin.Do("GET", backupPath, nil).Raw, n.Token(t)
+	export := r.admin.Do("GET", "/api/flagraft/v1/export/", nil).Raw
+	require.NoError(t, n.Stop(t.Context()))
+
+	admin := startWithoutSpace(t, n, st).Client(t).With("Authorization", "Token "+token)
+	for _, a := range []servertest.Answer{
+		admin.Do("PUT", "/api/flagraft/v1/restores/"+uuid.NewString()+"/parts/0/?force=true", backup),
+		admin.Do("POST", "/api/flagraft/v1/import/", strings.ReplaceAll(export, `"name": "p"`, `"name": "q"`)),
+	} {
+		require.Equal(t, 507, a.Status, a.Raw)
+		require.Contains(t, a.Raw, "read-only")
+		require.Equal(t, "10", a.Header.Get("Retry-After"))
+	}
+}

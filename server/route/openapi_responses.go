@@ -74,7 +74,7 @@ func (r *Row) refusals() (all []refusal) {
 	add(true, 503, "Unavailable")
 	add(change || r.Kind == Identity && r.Method != "GET", 507, "ReadOnly")
 	for _, status := range r.Refusals {
-		add(true, status, cmp.Or(map[int]string{413: "TooLarge", 429: "Throttled"}[status], "Refused"))
+		add(true, status, cmp.Or(map[int]string{413: "TooLarge", 429: "Throttled", 507: "ReadOnly"}[status], "Refused"))
 	}
 	for _, status := range r.Bare {
 		add(true, status, "RefusedBare")
