@@ -66,23 +66,27 @@ func TestDocumentConditional(t *testing.T) {
 	require.Equal(t, 412, h.document("If-Unmodified-Since", "Sat, 21 Nov 2026 12:08:11 GMT").status)
 
 	// Another version of the same second: the date cannot tell them apart, the tag can.
-	touch := func(name string) answer {
+	touch := func(name string, times int) answer {
 		h.Write(t, func(tx *fsm.Tx) error {
 			e, _ := fsm.Environments.Get(tx, h.env.ID)
 			e.Name = name
 			fsm.Environments.Put(tx, e)
-			tx.TouchEnvironment(e.ID)
+			for range times {
+				tx.TouchEnvironment(e.ID)
+			}
 			return nil
 		})
 		return h.document()
 	}
-	for { // until no second begins between the two
-		first = touch("one")
-		if touch("two").header("Last-Modified") == first.header("Last-Modified") {
-			break
+	for _, times := range []int{1, 2, 500} { // a write with several audit rows touches it as often
+		for { // until no second begins between the two
+			first = touch("one", 1)
+			if touch("two", times).header("Last-Modified") == first.header("Last-Modified") {
+				break
+			}
 		}
+		require.Equal(t, 200, h.document("If-Modified-Since", first.header("Last-Modified")).status, times)
 	}
-	require.Equal(t, 200, h.document("If-Modified-Since", first.header("Last-Modified")).status)
 	require.Equal(t, 200, h.document("If-None-Match", first.header("ETag"), "If-Modified-Since", first.header("Last-Modified")).status)
 	require.Equal(t, 304, h.document("If-None-Match", h.document().header("ETag")).status)
 
