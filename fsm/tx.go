@@ -153,9 +153,7 @@ func (tx *Tx) Audit(a AuditLog) {
 		tx.TouchEnvironment(a.Environment)
 		return
 	}
-	for _, e := range EnvironmentsByProject.List(tx, a.Project) {
-		tx.TouchEnvironment(e.ID)
-	}
+	tx.TouchProject(a.Project)
 }
 
 // AuditOnly is [Tx.Audit] without moving updated_at, for the few kinds that do not.
@@ -176,6 +174,13 @@ func (tx *Tx) TouchEnvironment(id uint64) {
 	if e, ok := Environments.Get(tx, id); ok {
 		e.UpdatedAt = max(tx.now, e.UpdatedAt+1)
 		Environments.Put(tx, e)
+	}
+}
+
+// TouchProject is [Tx.TouchEnvironment] for every environment of a project.
+func (tx *Tx) TouchProject(id uint64) {
+	for _, e := range EnvironmentsByProject.List(tx, id) {
+		tx.TouchEnvironment(e.ID)
 	}
 }
 

@@ -199,6 +199,10 @@ func updateProject(c *Ctx, in projectInput) (projectJSON, error) {
 	if err := projectNameFree(c, p); err != nil {
 		return projectJSON{}, err
 	}
+	before := c.Project
+	if p.Name != before.Name || p.HideDisabledFlags != before.HideDisabledFlags || p.EnableRealtimeUpdates != before.EnableRealtimeUpdates {
+		c.Tx.TouchProject(p.ID) // answers to clients show these
+	}
 	return renderProject(fsm.Projects.Put(c.Tx, p)), nil
 }
 

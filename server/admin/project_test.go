@@ -51,6 +51,19 @@ func TestProject(t *testing.T) {
 	h.get(path, 404).is(`{"detail":"No Project matches the given query."}`)
 }
 
+func TestWhatClientsSeeOfAProjectMovesUpdatedAt(t *testing.T) {
+	h := newHarness(t)
+	path := fmt.Sprintf("/api/v1/projects/%d/", h.project.ID)
+	for _, change := range []string{`{"hide_disabled_flags":true}`, `{"enable_realtime_updates":true}`, `{"name":"Renamed"}`} {
+		before := h.movedOn()
+		h.patch(path, change, 200)
+		require.Greater(t, h.movedOn(), before, change)
+	}
+	before := h.movedOn()
+	h.patch(path, `{"name":"Renamed","stale_flags_limit_days":7}`, 200)
+	require.Equal(t, before, h.movedOn())
+}
+
 func TestProjectRefusals(t *testing.T) {
 	h := newHarness(t)
 	path := fmt.Sprintf("/api/v1/projects/%d/", h.project.ID)
