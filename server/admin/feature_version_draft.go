@@ -65,8 +65,14 @@ func (d *draft) create(in versionStateInput, errs *route.Errors) (fsm.FeatureVer
 	return d.add(s, segment, priority), nil
 }
 
-// add puts a new override after the others, or at a priority; who has that priority already, and all after it, move down.
+// add puts a new override after the others, or at a priority; who has that priority already, and all after it, move down. One that will
+// take the place of a live override has its seed, so that nobody gets another variant.
 func (d *draft) add(s fsm.FeatureState, segment uint64, priority *int64) fsm.FeatureVersionState {
+	for _, live := range fsm.StatesInPlace(d.c, d.version.Environment, d.version.Feature) {
+		if live.Link.Segment == segment {
+			s.Seed = live.State.HashSeed()
+		}
+	}
 	link := fsm.FeatureSegment{Feature: d.version.Feature, Segment: segment, Environment: d.version.Environment}
 	link.Priority = placeLink(d.links(), priority, d.relink)
 	added := d.c.Tx.AddVersionState(d.version, s, link)

@@ -101,6 +101,32 @@ func TestVersioningIsTurnedOnAndOff(t *testing.T) {
 	h.patch(environmentStates1+"1/", `{"enabled":true}`, 200)
 }
 
+func TestOverrideMadeAnewKeepsItsSeed(t *testing.T) {
+	h := newVersioned(t)
+	override := fmt.Sprintf(`{"enabled":true,"feature_state_value":{"type":"int","integer_value":7},"feature_segment":{"segment":%d}}`, h.segmentID)
+	seed := func() uint64 {
+		states := fsm.StatesInPlace(h.node.FSM.State(), h.environment.ID, h.id)
+		require.Len(t, states, 2)
+		return states[1].State.HashSeed()
+	}
+	behind := h.create(`{}`) // made before there is an override
+	draft := h.create(`{}`)
+	first := h.post(draft+"featurestates/", override, 201).id()
+	h.post(draft+"publish/", `{}`, 200)
+	require.Equal(t, first, seed())
+
+	draft = h.create(`{}`)
+	copied := h.get(draft+"featurestates/", 200).list()[1].(map[string]any)["id"].(float64)
+	h.remove(fmt.Sprintf("%sfeaturestates/%.0f/", draft, copied), 204)
+	h.post(draft+"featurestates/", override, 201)
+	h.post(draft+"publish/", `{}`, 200)
+	require.Equal(t, first, seed())
+
+	h.post(behind+"featurestates/", override, 201)
+	h.post(behind+"publish/", `{}`, 200)
+	require.Equal(t, first, seed())
+}
+
 func TestDraftIsServedOncePublished(t *testing.T) {
 	h := newVersioned(t)
 	first, _ := fsm.ServingVersion(h.node.FSM.State(), h.environment.ID, h.id)
