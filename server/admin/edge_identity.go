@@ -120,6 +120,9 @@ func updateEdgeIdentity(c *Ctx, in edgeIdentityUpdate) (edgeIdentity, error) {
 		out.DashboardAlias = &alias
 		c.Identity(identity.Op{Kind: identity.KindSetAlias, Environment: c.Environment.ID, Identity: rec.ID(), Alias: []byte(alias)},
 			func(r identity.Result) { c.refuseLate(r, nil) })
+		if _, overridden := fsm.FeatureStatesByIdentity.First(c, rec.ID()); overridden && alias != string(rec.Alias()) {
+			c.Tx.TouchEnvironment(c.Environment.ID) // the environment document shows it
+		}
 	}
 	return out, nil
 }

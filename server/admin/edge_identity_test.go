@@ -45,6 +45,20 @@ func TestEdgeIdentityLifecycle(t *testing.T) {
 	h.get(envPath+"identities/", 200).is(`{"count":0,"next":null,"previous":null,"results":[]}`)
 }
 
+func TestAliasOfAnOverriddenIdentityMovesUpdatedAt(t *testing.T) {
+	h := newHarness(t)
+	path, _ := h.newEdgeIdentity(`{"identifier":"alice","dashboard_alias":"boss"}`)
+	h.post(path+"edge-featurestates/", map[string]any{"feature": h.feature(`{"name":"f"}`), "enabled": true}, 201)
+	before := h.movedOn()
+	h.put(path, `{"dashboard_alias":"Chief"}`, 200)
+	require.Greater(t, h.movedOn(), before)
+	before = h.movedOn()
+	h.put(path, `{"dashboard_alias":"CHIEF"}`, 200)
+	other, _ := h.newEdgeIdentity(`{"identifier":"without overrides"}`)
+	h.put(other, `{"dashboard_alias":"x"}`, 200)
+	require.Equal(t, before, h.movedOn())
+}
+
 func TestListEdgeIdentities(t *testing.T) {
 	h := newHarness(t)
 	h.get(envPath+"edge-identities/", 200).is(`{"results":[],"last_evaluated_key":null}`)
