@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import type { MultivariateOption } from '../../api/types'
 import { optionValue, shown } from './flag'
 
@@ -51,7 +52,7 @@ export function Weights({ options, weights, change, rest, remove }: Props) {
             />
             <label class="weight-number">
               <span class="visually-hidden">Share of {shown(optionValue(o))} in percent</span>
-              <input class="input" type="number" min={0} max={100} step="any" value={of(o.id)} onInput={e => set(o.id, clamp(e.currentTarget.valueAsNumber))} />%
+              <Share weight={of(o.id)} change={weight => set(o.id, weight)} />%
             </label>
             {remove && (
               <button type="button" class="button ghost small danger" onClick={() => remove(o)}>
@@ -62,6 +63,26 @@ export function Weights({ options, weights, change, rest, remove }: Props) {
         ))}
       </ul>
     </div>
+  )
+}
+
+/** Share is a share in percent. What is being typed stays as it is: "2." is not a number yet, and must not become 2 before the 5 comes. */
+function Share({ weight, change }: { weight: number; change: (weight: number) => void }) {
+  const [typed, setTyped] = useState<string | null>(null)
+  return (
+    <input
+      class="input"
+      type="number"
+      min={0}
+      max={100}
+      step="any"
+      value={typed !== null && clamp(Number(typed)) === weight ? typed : weight}
+      onInput={e => {
+        setTyped(e.currentTarget.value)
+        change(clamp(e.currentTarget.valueAsNumber))
+      }}
+      onBlur={() => setTyped(null)}
+    />
   )
 }
 
