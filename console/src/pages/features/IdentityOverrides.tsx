@@ -8,12 +8,13 @@ import { Icon } from '../../parts/Icon'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useForm } from '../../parts/useForm'
+import { whole, type Share } from '../identities/identity'
 import { shown, stateModels, type Spot } from './flag'
 
 interface Override {
   identifier: string
   identity_uuid: string
-  feature_state: { enabled: boolean; feature_state_value: Scalar; multivariate_feature_state_values: object[] }
+  feature_state: { featurestate_uuid: string; enabled: boolean; feature_state_value: Scalar; multivariate_feature_state_values: Share[] }
 }
 
 /** IdentityOverrides are for single identities, and come before every segment. */
@@ -28,16 +29,20 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
       environment: environment.api_key,
       undo,
     })
-  const remove = (o: Override) =>
-    write('DELETE', `${base}/edge-identities-featurestates`, { identifier: o.identifier, feature: feature.id }, {
+  const remove = async (o: Override) => {
+    const { enabled, feature_state_value, multivariate_feature_state_values } = await whole(o.feature_state, `Override for ${o.identifier}`)
+    await write('DELETE', `${base}/edge-identities-featurestates`, { identifier: o.identifier, feature: feature.id }, {
       label: `Override for ${o.identifier} removed`,
       models: stateModels,
       environment: environment.api_key,
-      undo: () => {
-        const { enabled, feature_state_value, multivariate_feature_state_values } = o.feature_state
-        return put(o.identifier, enabled, feature_state_value, `Override for ${o.identifier} is back`, undefined, { multivariate_feature_state_values })
-      },
+      undo: () => put(o.identifier, enabled, feature_state_value, `Override for ${o.identifier} is back`, undefined, { multivariate_feature_state_values }),
     })
+  }
+  const flip = async (o: Override, to: boolean) => {
+    const value = (await whole(o.feature_state, `Override for ${o.identifier}`)).feature_state_value
+    const set = (on: boolean): Promise<unknown> => put(o.identifier, on, value, `${feature.name} switched ${on ? 'on' : 'off'} for ${o.identifier}`, () => set(!on))
+    await set(to)
+  }
   return (
     <section class="block" aria-labelledby="identity-overrides">
       <h3 id="identity-overrides">Identities</h3>
@@ -55,11 +60,7 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
               <Switch
                 on={o.feature_state.enabled}
                 label={`${feature.name} for ${o.identifier}`}
-                change={on => {
-                  const value = o.feature_state.feature_state_value
-                  const set = (on: boolean): Promise<unknown> => put(o.identifier, on, value, `${feature.name} switched ${on ? 'on' : 'off'} for ${o.identifier}`, () => set(!on))
-                  void set(on).catch(() => {})
-                }}
+                change={on => void flip(o, on).catch(() => {})}
               />
               <RemoveButton label={`Remove the override for ${o.identifier}`} remove={() => void remove(o).catch(() => {})} />
             </div>

@@ -98,4 +98,4 @@ export function parse(text: string, before: Scalar): Scalar {
 }
 
 /** optionValue is the value of a variant. */
-export const optionValue = (o: MultivariateOption): Scalar => (o.type === 'int' ? o.integer_value : o.type === 'bool' ? o.boolean_value : o.string_value)
+export const optionValue = (o: Pick<MultivariateOption, 'type' | 'string_value' | 'integer_value' | 'boolean_value'>): Scalar => (o.type === 'int' ? o.integer_value : o.type === 'bool' ? o.boolean_value : o.string_value)

@@ -5,7 +5,7 @@ import type { Feature } from '../../api/types'
 import { environmentLink } from '../../links'
 import { Icon } from '../../parts/Icon'
 import { shown } from '../features/flag'
-import { linkOf, reason, type Override, type Person } from './identity'
+import { linkOf, reason, whole, type Override, type Person } from './identity'
 import { OverrideDialog } from './OverrideDialog'
 import { Why } from './Why'
 
@@ -36,7 +36,8 @@ export function FlagRow({ person, feature, trace: t, segments, hidden, override,
     setOpen(!open)
     if (!open || opened) route(linkOf(person, person.identity.id, open ? undefined : t.name), true)
   }
-  const [editing, setEditing] = useState(false)
+  const [editing, setEditing] = useState<{ override: Override | undefined } | null>(null)
+  const edit = async () => setEditing({ override: override && (await whole(override, `Override of ${t.name}`)) })
   return (
     <li class="identity-flag" ref={row}>
       <div class="identity-flag-line">
@@ -56,7 +57,7 @@ export function FlagRow({ person, feature, trace: t, segments, hidden, override,
           <span class="why-text">{reason(t)}</span>
           <Icon name="chevron" size={16} />
         </button>
-        <button type="button" class="button ghost square small" disabled={!ready} aria-label={`${override ? 'Edit the override of' : 'Override'} ${t.name}`} title={override ? 'Edit the override' : 'Override'} onClick={() => setEditing(true)}>
+        <button type="button" class="button ghost square small" disabled={!ready} aria-label={`${override ? 'Edit the override of' : 'Override'} ${t.name}`} title={override ? 'Edit the override' : 'Override'} onClick={() => void edit().catch(() => {})}>
           <Icon name={override ? 'edit' : 'plus'} size={16} />
         </button>
       </div>
@@ -65,7 +66,7 @@ export function FlagRow({ person, feature, trace: t, segments, hidden, override,
           <Why project={person.project} trace={t} segments={segments} />
         </div>
       )}
-      {editing && feature && <OverrideDialog person={person} feature={feature} trace={t} override={override} close={() => setEditing(false)} />}
+      {editing && feature && <OverrideDialog person={person} feature={feature} trace={t} override={editing.override} close={() => setEditing(null)} />}
     </li>
   )
 }

@@ -20,7 +20,7 @@ interface Props {
 /** OverrideDialog gives one identity its own state of a feature: on or off, a value, or one of the variants. */
 export function OverrideDialog({ person, feature, trace, override, close }: Props) {
   const [enabled, setEnabled] = useState(trace.enabled)
-  const [value, setValue] = useState(typed(trace.value))
+  const [value, setValue] = useState(typed(override ? override.feature_state_value : trace.value))
   const taken = override?.multivariate_feature_state_values.find(s => s.percentage_allocation === 100)?.multivariate_feature_option
   // Shares that are split can only come from elsewhere; they stay until a variant or a value is chosen.
   const split = taken === undefined && !!override?.multivariate_feature_state_values.some(s => s.percentage_allocation > 0)

@@ -1,8 +1,11 @@
+import { messageOf } from '../../api/error'
+import { get } from '../../api/request'
 import type { FeatureTrace, SegmentTrace } from '../../api/trace'
 import type { Scalar } from '../../api/types'
 import { write } from '../../api/write'
 import { environmentLink } from '../../links'
-import { featureModels, stateModels } from '../features/flag'
+import { failed } from '../../state/receipts'
+import { featureModels, optionValue, stateModels } from '../features/flag'
 
 // What is known of an identity. The stream of changes does not tell of identities and traits, of which there are millions: only what this
 // browser writes is read again by itself.
@@ -66,6 +69,21 @@ export function saveOverride(p: Person, known: Override | undefined, input: Over
 
 export function removeOverride(p: Person, o: Override, label: string, undo?: () => unknown) {
   return write('DELETE', `${overridesPath(p)}${o.featurestate_uuid}/`, undefined, { label, models: overrideModels, environment: p.environment.api_key, undo })
+}
+
+/**
+ * whole is an override with the value that it holds itself. The API shows the value that the identity gets, which is a variant's where it has
+ * shares; written back, that would take the place of its own.
+ */
+export async function whole<O extends Pick<Override, 'featurestate_uuid' | 'feature_state_value' | 'multivariate_feature_state_values'>>(o: O, label: string): Promise<O> {
+  if (o.multivariate_feature_state_values.length === 0) return o
+  try {
+    const state = await get<{ feature_state_value: Parameters<typeof optionValue>[0] }>(`/api/v1/features/featurestates/get-by-uuid/${o.featurestate_uuid}/`)
+    return { ...o, feature_state_value: optionValue(state.feature_state_value) }
+  } catch (e) {
+    failed(label, messageOf(e))
+    throw e
+  }
 }
 
 /** inputOf is what makes an override again. */
