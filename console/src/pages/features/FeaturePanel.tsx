@@ -1,9 +1,11 @@
 import { useLocation } from 'preact-iso'
-import { useId } from 'preact/hooks'
+import type { ComponentChildren } from 'preact'
+import { useId, useRef } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Feature, Flag, Tag } from '../../api/types'
 import { environmentLink } from '../../links'
 import { CopyButton } from '../../parts/CopyButton'
+import { Empty } from '../../parts/Empty'
 import { SidePanel } from '../../parts/SidePanel'
 import { Switch } from '../../parts/Switch'
 import { Tabs } from '../../parts/Tabs'
@@ -27,7 +29,7 @@ export function FeaturePanel({ spot, tags, tab, query }: Props) {
   const { route } = useLocation()
   const id = useId()
   const { feature, environment, project } = spot
-  const flag = useQuery<Flag>(flagPath(environment.api_key, feature.id), stateModels).data
+  const { data: flag, error } = useQuery<Flag>(flagPath(environment.api_key, feature.id), stateModels)
   const list = environmentLink(project, environment.api_key, 'features')
   const close = () => {
     route(list + query)
@@ -56,15 +58,23 @@ export function FeaturePanel({ spot, tags, tab, query }: Props) {
       </div>
       {feature.description && <p class="muted">{feature.description}</p>}
       <Tabs label="About this feature" tabs={tabs} chosen={chosen} panel={id} choose={key => route(`${list}/${feature.id}/${key}${query}`, true)} />
-      <div id={id} role="tabpanel" aria-label={tabs.find(t => t.key === chosen)?.title} class="panel-body" aria-busy={!flag}>
-        {flag && chosen === 'value' && <ValueTab spot={spot} flag={flag} />}
-        {flag && chosen === 'overrides' && <OverridesTab spot={spot} flag={flag} />}
+      <div id={id} role="tabpanel" aria-label={tabs.find(t => t.key === chosen)?.title} class="panel-body" aria-busy={!flag && !error}>
+        {!flag && error && chosen !== 'compare' && chosen !== 'settings' && <Empty icon="alert" title={error} />}
+        {flag && <Kept shown={chosen === 'value'}><ValueTab spot={spot} flag={flag} /></Kept>}
+        {flag && <Kept shown={chosen === 'overrides'}><OverridesTab spot={spot} flag={flag} /></Kept>}
         {chosen === 'compare' && <CompareTab spot={spot} />}
         {flag && chosen === 'history' && <HistoryTab spot={spot} flag={flag} />}
-        {chosen === 'settings' && <SettingsTab spot={spot} tags={tags} gone={close} />}
+        <Kept shown={chosen === 'settings'}><SettingsTab spot={spot} tags={tags} gone={close} /></Kept>
       </div>
     </SidePanel>
   )
+}
+
+/** Kept is made when it is first shown and then stays, hidden, with what was typed into it: a look at another tab costs nothing. */
+function Kept({ shown, children }: { shown: boolean; children: ComponentChildren }) {
+  const made = useRef(false)
+  made.current ||= shown
+  return made.current ? <div class="panel-tab" hidden={!shown}>{children}</div> : null
 }
 
 const overrideCount = (f: Feature) => (f.num_segment_overrides ?? 0) + (f.num_identity_overrides ?? 0)

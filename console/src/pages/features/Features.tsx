@@ -46,6 +46,11 @@ export function Features({ project, environment: key, feature, tab = 'value' }: 
           <Icon name="plus" size={16} /> New feature
         </button>
       </div>
+      {feature !== undefined && features.data && !opened && (
+        <p class="field-error" role="status">
+          There is no such feature, or not any more.
+        </p>
+      )}
       <FilterBar filter={filter} change={change} tags={tags ?? []} />
       {(error || (features.error && !features.data)) && <Empty icon="alert" title={(error ?? features.error)!} />}
       {features.data && environment && shown.length > 0 && (

@@ -1,21 +1,23 @@
-import { useLayoutEffect, useState } from 'preact/hooks'
-import type { Flag, FlagState, MultivariateOption } from '../../api/types'
+import type { Flag, FlagState, MultivariateOption, TypedValue } from '../../api/types'
 import { write } from '../../api/write'
+import { useFollowing } from '../../parts/useFollowing'
 import { featureModels, save, shown, untyped, type Spot } from './flag'
 import { NewVariant } from './NewVariant'
 import { sameValue, ValueEditor } from './ValueEditor'
-import { sum, Weights, weightsOf } from './Weights'
+import { sum, Weights, weightsOf, type Weight } from './Weights'
+
+interface Draft {
+  value: TypedValue | null
+  variants: Weight[]
+}
 
 /** ValueTab is what everybody gets whom no override concerns. */
 export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { feature, project } = spot
   const options = feature.multivariate_options
   const saved = flag.environment_default
-  const before = { value: saved.value, variants: weightsOf(options, saved.variants) }
-  const [draft, setDraft] = useState(before)
-  const known = JSON.stringify(before)
-  useLayoutEffect(() => setDraft(before), [known]) // somebody else saved: theirs is what there is. Before anybody can type: the first time too
-  const dirty = JSON.stringify(draft) !== known
+  const before: Draft = { value: saved.value, variants: weightsOf(options, saved.variants) }
+  const { draft, setDraft, dirty } = useFollowing(before, merged)
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
   const change = () => {
@@ -62,4 +64,13 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
       </div>
     </form>
   )
+}
+
+/** merged keeps what was typed but for what somebody else saved meanwhile. A variant that came or went is no reason to lose the rest. */
+function merged(from: Draft, to: Draft, draft: Draft): Draft {
+  const weight = (of: Draft, id: number) => of.variants.find(w => w.id === id)?.weight
+  return {
+    value: sameValue(from.value, to.value) ? draft.value : to.value,
+    variants: to.variants.map(w => ({ id: w.id, weight: (weight(from, w.id) === w.weight ? weight(draft, w.id) : undefined) ?? w.weight })),
+  }
 }

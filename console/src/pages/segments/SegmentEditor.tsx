@@ -1,11 +1,11 @@
 import { useLocation } from 'preact-iso'
-import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList, useQuery } from '../../api/query'
 import type { Feature } from '../../api/types'
 import { write } from '../../api/write'
 import { linkIn } from '../../links'
 import { Field } from '../../parts/Field'
 import { FormError } from '../../parts/Form'
+import { useFollowing } from '../../parts/useFollowing'
 import { useForm } from '../../parts/useForm'
 import { featureModels, featuresPath } from '../features/flag'
 import { AssociatedFeatures } from './AssociatedFeatures'
@@ -32,11 +32,8 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const traits = useQuery<{ keys: string[] }>(environment ? `/api/v1/environments/${encodeURIComponent(environment.api_key)}/trait-keys/` : null, ['Identity']).data?.keys ?? []
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels).data
   const before = draftOf(segment)
-  const known = JSON.stringify(before)
-  const [draft, setDraft] = useState(before)
-  useLayoutEffect(() => setDraft(before), [known])
+  const { draft, setDraft, dirty } = useFollowing(before)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
-  const dirty = JSON.stringify(draft) !== known
 
   const form = useForm(async () => {
     const body = { ...draft, rules: sent(draft.rules), project }
