@@ -5,7 +5,7 @@ import { get } from '../api/request'
 import { authorization } from '../api/token'
 import { connect, type Connection } from '../live/connect'
 import type { News } from '../live/follow'
-import { ownIndex } from './receipts'
+import { ownWrite } from './receipts'
 
 /** Whether the stream of changes is connected. */
 export const live = signal(false)
@@ -49,8 +49,11 @@ function hear(n: News) {
     case 'gap':
       changedAll()
       break
-    case 'change':
-      // What this tab has just written it has read again already.
-      if (n.event.index !== ownIndex() || n.event.users.some(u => u !== account)) changed(n.event.models)
+    case 'change': {
+      // What this tab has just written it has read again already. The event may tell of more: of another tab, say, or what went with it.
+      const own = ownWrite()
+      const known = n.event.index === own.index && n.event.users.every(u => u === account) ? own.models : []
+      changed(n.event.models.filter(m => !known.includes(m)))
+    }
   }
 }

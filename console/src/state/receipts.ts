@@ -13,11 +13,11 @@ export interface Receipt {
 export const receipts = signal<Receipt[]>([])
 
 let last = 0
-let newest = ''
+let newest: { index: string; models: readonly string[] } = { index: '', models: [] }
 const shown = 3
 
-/** ownIndex is the index of this tab's newest write. */
-export const ownIndex = () => newest
+/** ownWrite is the newest write of this tab: its index, and the tables that were read again for it. */
+export const ownWrite = () => newest
 
 function add(r: Omit<Receipt, 'id'>): number {
   const id = ++last
@@ -39,14 +39,15 @@ export const failed = (label: string, why: string) => add({ label, kind: 'failed
 interface Committed {
   label: string
   index: string
+  models: readonly string[]
   began: number
   environment?: string | undefined
   undo?: (() => unknown) | undefined
 }
 
 /** committed shows a change that the cluster has accepted, and follows it until all ready nodes serve it. */
-export function committed({ label, index, began, environment, undo }: Committed) {
-  newest = index
+export function committed({ label, index, models, began, environment, undo }: Committed) {
+  newest = { index, models }
   const detail = `Committed at index ${number(index)}`
   const id = add({ label, kind: 'committed', detail, undo })
   if (environment !== undefined && index !== '') void followToNodes(id, detail, index, began, environment)
