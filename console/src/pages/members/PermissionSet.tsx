@@ -49,19 +49,22 @@ export function PermissionSet({ holder, level, object, title, choice }: Props) {
   const rows = useQuery<Row[]>(ours, models)
   const detailed = useQuery<Detailed>(holder.kind === 'user' ? `${base}user-detailed-permissions/${holder.id}/` : null, models)
   const saving = useRef<Promise<number | undefined>>(Promise.resolve(undefined)) // of the row's id: one change after the other, or two would make a row each
+  const wanted = useRef<{ row: Omit<Row, 'id'> | null; underWay: number }>({ row: null, underWay: 0 }) // what is read between two changes has not the second
+  if (wanted.current.underWay === 0 && !rows.loading) wanted.current.row = null
   if (!catalogue.data || !rows.data) return <Sheet title={title} actions={choice}>{rows.error && <p class="field-error">{rows.error}</p>}</Sheet>
   const row = rows.data[0]
-  const granted = row?.permissions ?? []
-  const admin = row?.admin ?? false
+  const { permissions: granted = [], admin = false } = wanted.current.row ?? row ?? {}
   const save = (permissions: string[], admin: boolean, label: string) => {
     const body = { [holder.kind]: holder.id, permissions, ...(level === 'organisations' ? {} : { admin }) }
+    wanted.current.row = { permissions, admin }
+    wanted.current.underWay++
     patchQuery<Row[]>(ours, () => [{ id: row?.id ?? 0, permissions, admin }])
     const done = saving.current.then(async made => {
       const id = row?.id || made
       const answer = id ? await write<Row>('PUT', `${list}${id}/`, body, { label, models }) : await write<Row>('POST', list, body, { label, models })
       return answer.id
     })
-    saving.current = done.catch(() => row?.id)
+    saving.current = done.catch(() => row?.id).finally(() => wanted.current.underWay--)
     return done
   }
   const from = (key: string) => {
