@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import { Field } from '../../parts/Field'
 import { Select } from '../../parts/Select'
+import { useTyped } from '../../parts/useTyped'
 import { organisationID, useEnvironments } from '../../state/place'
 import type { AuditFilter } from './filter'
 import { kinds } from './types'
@@ -16,12 +16,7 @@ interface Props {
 export function AuditFilters({ project, filter, change }: Props) {
   const environments = useEnvironments(project)
   const members = useQuery<{ id: number; email: string }[]>(organisationID.value === undefined ? null : `/api/v1/organisations/${organisationID.value}/users/`, ['OrganisationUser'])
-  const [search, setSearch] = useState(filter.search ?? '')
-  useEffect(() => {
-    if (search === (filter.search ?? '')) return
-    const timer = setTimeout(() => change({ ...filter, search }), 250)
-    return () => clearTimeout(timer)
-  }, [search])
+  const [search, setSearch] = useTyped(filter.search ?? '', search => change({ ...filter, search }), 250)
   const set = (name: keyof AuditFilter) => (value: string) => change({ ...filter, [name]: value })
   return (
     <search class="log-filters" aria-label="Filters">

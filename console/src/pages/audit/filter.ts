@@ -22,5 +22,6 @@ export function queryOf(f: AuditFilter): string {
 
 function midnight(day: string, later: number): string {
   const [year, month, date] = day.split('-').map(Number)
-  return new Date(year!, month! - 1, date! + later).toISOString()
+  const time = new Date(year!, month! - 1, date! + later)
+  return Number.isNaN(time.getTime()) ? day : time.toISOString() // the address may hold anything: the server says what is wrong with it
 }

@@ -1,11 +1,12 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Environment, Page } from '../../api/types'
 import { environmentLink } from '../../links'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
 import { Pager } from '../../parts/Pager'
+import { useTyped } from '../../parts/useTyped'
 import { environmentPath, identityModels, linkOf } from './identity'
 import { NewIdentity } from './NewIdentity'
 
@@ -22,17 +23,12 @@ export function IdentityList({ project, environment }: { project: number; enviro
   const [making, setMaking] = useState(false)
   const search = query.q ?? ''
   const page = Math.max(1, Number(query.page) || 1)
-  const [typed, setTyped] = useState(search)
   const here = environmentLink(project, environment.api_key, 'identities')
   const go = (q: string, page = 1) => {
     const params = new URLSearchParams({ ...(q && { q }), ...(page > 1 && { page: String(page) }) })
     route(here + (params.size > 0 ? `?${params}` : ''), true)
   }
-  useEffect(() => {
-    if (typed === search) return
-    const timer = setTimeout(() => go(typed), 200)
-    return () => clearTimeout(timer)
-  }, [typed])
+  const [typed, setTyped] = useTyped(search, go, 200)
   const list = useQuery<Page<Listed>>(
     `${environmentPath(environment.api_key)}/identities/?${new URLSearchParams({ ...(search && { q: search }), page: String(page), page_size: String(pageSize) })}`,
     identityModels,
