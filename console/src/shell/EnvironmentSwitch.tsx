@@ -1,13 +1,19 @@
 import { useLocation } from 'preact-iso'
+import { useEffect } from 'preact/hooks'
 import { Icon } from '../parts/Icon'
 import { Menu } from '../parts/Menu'
-import { environmentKey, projectID, useEnvironments } from '../state/place'
+import { environmentKey, go, projectID, useEnvironments } from '../state/place'
 
 /** EnvironmentSwitch stays on the page and changes the environment it is about. */
 export function EnvironmentSwitch() {
   const { path, route } = useLocation()
   const environments = useEnvironments(projectID.value)
   const here = environments?.find(e => e.api_key === environmentKey.value)
+  // The one chosen last may be of another project, or gone: then the links at the side lead to the first.
+  const other = !here && !path.includes('/environments/') ? environments?.[0]?.api_key : undefined
+  useEffect(() => {
+    if (other !== undefined) go({ environment: other })
+  }, [other])
   if (!environments || !path.startsWith('/projects/')) return null
   const there = (key: string) => path.replace(/^(\/projects\/[^/]+)(\/environments\/[^/]+)?/, `$1/environments/${encodeURIComponent(key)}`)
   return (

@@ -11,9 +11,9 @@ interface Props {
 export function Placed({ page, params }: Props) {
   const project = params.project === undefined ? undefined : Number(params.project)
   useEffect(() => {
-    if (project !== undefined) go({ project })
+    if (Number.isInteger(project)) go({ project: project! })
     if (params.environment !== undefined) go({ environment: params.environment })
-    if (params.organisation !== undefined) go({ organisation: Number(params.organisation) })
+    if (/^\d+$/.test(params.organisation ?? '')) go({ organisation: Number(params.organisation) })
   }, [project, params.environment, params.organisation])
   useEffect(() => {
     document.title = `${page.title} · flagraft`
