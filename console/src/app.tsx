@@ -7,7 +7,7 @@ import { SignIn } from './pages/SignIn'
 import { Receipts } from './parts/Receipts'
 import { Offline } from './shell/Offline'
 import { Shell } from './shell/Shell'
-import { installation, me } from './state/session'
+import { installation, me, trouble } from './state/session'
 
 // Links to these leave the page: they are the server's.
 const ours = /^\/(?!api\/|o\/|licenses\.txt)/
@@ -24,7 +24,7 @@ export function App() {
 
 function Inside() {
   const { path } = useLocation()
-  if (me.value === undefined) return offline.value ? <Offline /> : <div class="splash" aria-busy="true" />
+  if (me.value === undefined) return offline.value || trouble.value ? <Offline /> : <div class="splash" aria-busy="true" />
   for (const door of doors) {
     const match = exec(path, door.path, { path, query: {}, params: {} })
     if (match) return <door.component {...match.params} />

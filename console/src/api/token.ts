@@ -17,8 +17,10 @@ export function setToken(value: string, stay: boolean) {
   ;(stay ? localStorage : sessionStorage).setItem(key, value)
 }
 
+/** forgetToken leaves alone what another tab has kept since: who signed in there stays so. */
 export function forgetToken() {
+  for (const kept of [sessionStorage, localStorage]) {
+    if (kept.getItem(key) === token) kept.removeItem(key)
+  }
   token = null
-  sessionStorage.removeItem(key)
-  localStorage.removeItem(key)
 }

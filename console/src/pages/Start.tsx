@@ -1,21 +1,25 @@
 import { useState } from 'preact/hooks'
+import { useQuery } from '../api/query'
+import type { Project } from '../api/types'
 import { Empty } from '../parts/Empty'
 import { Icon } from '../parts/Icon'
-import { organisationID, useOrganisations, useProjects } from '../state/place'
+import { Waiting } from '../parts/Waiting'
+import { organisationID, projectsPath, useOrganisations, useOrganisationsError } from '../state/place'
 import { NewProject } from './NewProject'
 
 /** Start lists the projects of the organisation. */
 export function Start() {
   const organisations = useOrganisations()
   const organisation = organisations?.find(o => o.id === organisationID.value) ?? organisations?.[0]
-  const projects = useProjects(organisation?.id)
+  const { data: projects, error: projectsError } = useQuery<Project[]>(projectsPath(organisation?.id), ['Project'])
+  const error = useOrganisationsError() ?? projectsError
   const [making, setMaking] = useState(false)
   const add = (
     <button type="button" class="button primary" onClick={() => setMaking(true)}>
       <Icon name="plus" size={16} /> New project
     </button>
   )
-  if (!organisations || (organisation && !projects)) return <div class="page" aria-busy="true" />
+  if (!organisations || (organisation && !projects)) return <Waiting error={error} />
   return (
     <div class="page">
       {!projects?.length ? (

@@ -37,7 +37,7 @@ function Toast({ receipt: r }: { receipt: Receipt }) {
           class="button small"
           onClick={() => {
             dismiss(r.id)
-            void r.undo?.()
+            Promise.resolve(r.undo?.()).catch(() => {}) // a receipt of its own says why
           }}
         >
           Undo

@@ -1,6 +1,8 @@
+import { messageOf } from '../api/error'
 import { Icon } from '../parts/Icon'
 import { Menu } from '../parts/Menu'
 import { me, signOut } from '../state/session'
+import { failed } from '../state/receipts'
 import { theme, type Theme } from '../state/theme'
 
 const themes: Record<Theme, string> = { system: 'Theme of the system', light: 'Light', dark: 'Dark' }
@@ -22,7 +24,7 @@ export function Account() {
         { label: 'Licences', href: '/licenses.txt' },
         'line',
         { label: 'Sign out', run: () => void signOut(false) },
-        { label: 'Sign out everywhere', note: 'ends the token', run: () => void signOut(true) },
+        { label: 'Sign out everywhere', note: 'ends the token', run: () => void signOut(true).catch((e: unknown) => failed('You are still signed in everywhere', messageOf(e))) },
       ]}
       button={
         <>

@@ -34,13 +34,20 @@ export const organisationID = computed(() => place.value.organisation)
 export const projectID = computed(() => place.value.project)
 export const environmentKey = computed(() => place.value.environment)
 
-export const useOrganisations = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'OrganisationUser']).data?.results
+const useOrganisationList = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'OrganisationUser'])
+
+export const useOrganisations = () => useOrganisationList().data?.results
+
+/** useOrganisationsError is why they are not known. */
+export const useOrganisationsError = () => useOrganisationList().error
 
 /** useAdmin tells whether one administers the organisation where we are. */
 export const useAdmin = () => useOrganisations()?.find(o => o.id === organisationID.value)?.role === 'ADMIN'
 
+export const projectsPath = (organisation: number | undefined) => (organisation === undefined ? null : `/api/v1/projects/?organisation=${organisation}`)
+
 export function useProjects(organisation: number | undefined) {
-  return useQuery<Project[]>(organisation === undefined ? null : `/api/v1/projects/?organisation=${organisation}`, ['Project']).data
+  return useQuery<Project[]>(projectsPath(organisation), ['Project']).data
 }
 
 export function useEnvironments(project: number | undefined) {

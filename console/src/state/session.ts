@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { messageOf } from '../api/error'
 import { forgetQueries } from '../api/query'
 import { get, request, whenUnauthenticated } from '../api/request'
 import { forgetToken, hasToken, setToken } from '../api/token'
@@ -23,16 +24,20 @@ export const installation = signal<Installation | undefined>(undefined)
 
 whenUnauthenticated(() => leave('You were signed out. Please sign in again.'))
 
+/** Why it could not be found out who is signed in, while the nodes do answer. */
+export const trouble = signal('')
+
 /** start finds out who is signed in, and which doors there are. */
 export async function start() {
   const doors = get<Installation>('/api/flagraft/v1/installation/').then(i => (installation.value = i))
   try {
     if (hasToken()) await enter()
-  } catch {
-    // refused, or nobody answers: then the doors do not either
+    trouble.value = ''
+  } catch (e) {
+    trouble.value = hasToken() ? messageOf(e) : '' // without a token any more: it was refused, which the sign-in page says
   }
   await doors.catch(() => {}) // Offline says so
-  if (installation.value) me.value ??= null
+  if (installation.value && trouble.value === '') me.value ??= null
 }
 
 async function enter() {
