@@ -36,11 +36,11 @@ let written = { index: '', origin: '' }
 export async function request<T>(method: Method, path: string, options: Options = {}): Promise<Answer<T>> {
   const key = method === 'GET' ? '' : randomKey()
   for (const base of candidates()) {
-    const response = await attempt(base, method, path, key, options)
-    if (response === null) continue
+    const reply = await attempt(base, method, path, key, options)
+    if (reply === null) continue
     offline.value = false
     moved(base)
-    return read<T>(method, base, response)
+    return read<T>(method, base, reply)
   }
   offline.value = true
   throw new Unreachable()
@@ -49,8 +49,13 @@ export async function request<T>(method: Method, path: string, options: Options 
 /** get is request for reads, the data alone. */
 export const get = async <T>(path: string, options?: Options) => (await request<T>('GET', path, options)).data
 
-/** attempt is null when the node did not answer. */
-async function attempt(base: string, method: Method, path: string, key: string, o: Options): Promise<Response | null> {
+interface Reply {
+  response: Response
+  text: string
+}
+
+/** attempt is null when the node did not answer, or not to the end. */
+async function attempt(base: string, method: Method, path: string, key: string, o: Options): Promise<Reply | null> {
   const headers: Record<string, string> = { Accept: 'application/json' }
   const auth = authorization()
   if (auth) headers.Authorization = auth
@@ -61,15 +66,15 @@ async function attempt(base: string, method: Method, path: string, key: string, 
   const signal = o.signal ? AbortSignal.any([o.signal, limit]) : limit
   try {
     const body = o.body === undefined ? undefined : writeJSON(o.body)
-    return await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+    const response = await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+    return { response, text: await response.text() }
   } catch (e) {
     if (o.signal?.aborted) throw e
     return null
   }
 }
 
-async function read<T>(method: Method, base: string, response: Response): Promise<Answer<T>> {
-  const text = await response.text()
+function read<T>(method: Method, base: string, { response, text }: Reply): Answer<T> {
   const node = response.headers.get('Flagraft-Node') ?? ''
   const index = response.headers.get('Flagraft-Index') ?? ''
   answeredBy.value = node
