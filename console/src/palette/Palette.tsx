@@ -42,6 +42,7 @@ function Palette({ close }: { close: () => void }) {
     route(href)
   }
   const onKeyDown = (e: KeyboardEvent) => {
+    if (e.isComposing) return // the key belongs to the input method
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key]
     if (step !== undefined && hits.length > 0) {
       e.preventDefault()

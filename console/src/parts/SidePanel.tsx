@@ -21,7 +21,7 @@ export function SidePanel({ title, close, children }: Props) {
       class="side-panel"
       aria-labelledby={id}
       onKeyDown={e => {
-        if (e.key !== 'Escape' || e.defaultPrevented || (e.target as HTMLElement).closest('dialog')) return
+        if (e.key !== 'Escape' || e.isComposing || e.defaultPrevented || (e.target as HTMLElement).closest('dialog')) return
         close()
       }}
     >

@@ -45,6 +45,7 @@ function Editor({ spot, done }: { spot: Spot; done: () => void }) {
       onInput={e => setText(e.currentTarget.value)}
       onKeyDown={e => {
         e.stopPropagation()
+        if (e.isComposing) return // the key belongs to the input method
         if (e.key === 'Enter') finish(true)
         if (e.key === 'Escape') finish(false)
       }}
