@@ -1,3 +1,5 @@
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, test, type Page } from '@playwright/test'
 import { api, identify, key, nodes, startDemo } from './demo'
 import { receipt, signIn } from './world'
@@ -127,4 +129,31 @@ test('segments of a feature go from the list with it, and counts follow', async 
   await expect(page.getByText('of the doomed')).toHaveCount(0)
   await nav.getByRole('link', { name: 'Project settings' }).click()
   await expect(page.getByText(`${count - 1} of 1,000 features`)).toBeVisible()
+})
+
+test('a change whose answer breaks off is asked about at another node', async ({ page }) => {
+  await make('broken off')
+  let broken = 0
+  const between = createServer((asked, answer) => {
+    const breaks = asked.method === 'PATCH'
+    const on = request(nodes[0]!.origin + asked.url, { method: asked.method!, headers: asked.headers }, from => {
+      answer.writeHead(from.statusCode!, from.headers)
+      if (!breaks) return void from.pipe(answer)
+      from.once('data', (part: Buffer) => answer.write(part.subarray(0, 5), () => (broken++, answer.destroy())))
+    })
+    on.on('error', () => answer.destroy())
+    answer.on('close', () => on.destroy())
+    asked.pipe(on)
+  })
+  await new Promise<void>(done => between.listen(0, '127.0.0.1', done))
+  try {
+    const origin = `http://127.0.0.1:${(between.address() as AddressInfo).port}`
+    await signIn(page, origin)
+    await page.getByRole('switch', { name: 'broken off' }).click()
+    await expect(receipt(page, 'broken off switched on')).toContainText(/live on 3 of 3 nodes/)
+    expect(broken).toBe(1)
+  } finally {
+    between.closeAllConnections()
+    between.close()
+  }
 })
