@@ -6,6 +6,7 @@ import (
 
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/fsm/identity"
+	"github.com/flagraft/flagraft/server/mail"
 	"github.com/flagraft/flagraft/server/settings"
 	"github.com/flagraft/flagraft/server/tracing"
 )
@@ -14,7 +15,7 @@ import (
 func CheckSettings(st *settings.Settings) error {
 	_, proxies := parseProxies(st.TrustedProxies)
 	_, traces := tracing.Wanted()
-	return errors.Join(proxies, traces, checkIdentities(st), cluster.Config{
+	return errors.Join(proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), cluster.Config{
 		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 	}.Check())
 }
@@ -22,6 +23,21 @@ func CheckSettings(st *settings.Settings) error {
 func checkIdentities(st *settings.Settings) error {
 	if st.MaxIdentities > identity.MaxIdentities {
 		return fmt.Errorf("--max-identities is %d, and an environment has room for %d", st.MaxIdentities, identity.MaxIdentities)
+	}
+	if most := identity.DefaultLimits().TraitBytes; st.MaxTraitBytes > most {
+		return fmt.Errorf("--max-trait-bytes is %d, and an identity has room for %d", st.MaxTraitBytes, most)
+	}
+	return nil
+}
+
+func checkMail(st *settings.Settings) error {
+	_, err := mailDelivery(st)
+	return errors.Join(err, mail.CheckSender(st.MailFrom))
+}
+
+func checkTLS(st *settings.Settings) error {
+	if (st.TLSCert == "") != (st.TLSKey == "") {
+		return errors.New("api: TLS needs both --tls-cert and --tls-key")
 	}
 	return nil
 }

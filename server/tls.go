@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -34,8 +33,8 @@ func openAPITLS(st *settings.Settings, log *slog.Logger) (*apiTLS, error) {
 	if st.TLSCert == "" && st.TLSKey == "" {
 		return nil, nil
 	}
-	if st.TLSCert == "" || st.TLSKey == "" {
-		return nil, errors.New("api: TLS needs both --tls-cert and --tls-key")
+	if err := checkTLS(st); err != nil {
+		return nil, err
 	}
 	t := &apiTLS{log: log, watch: certs.NewWatch(st.TLSCert, st.TLSKey), min: tls.VersionTLS12, reload: actor.NewSignal()}
 	if st.TLSMinVersion == "1.3" {

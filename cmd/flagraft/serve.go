@@ -34,6 +34,9 @@ func newServeCommand() *cobra.Command {
 	completeSettings(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		st, err := loader.Load()
+		if err == nil {
+			err = server.CheckSettings(st)
+		}
 		if err != nil {
 			return &codedError{exitUsage, err}
 		}
@@ -53,7 +56,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	log, level := newLogger(st)
 	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
 	if err != nil {
-		return err
+		return &codedError{exitUsage, err}
 	}
 	if limit != math.MaxInt64 {
 		log.Info("memory", "limit", limit)

@@ -50,13 +50,21 @@ type message struct{ to, subject, body string }
 
 // Start makes a mailer. from is the sender, "Name <address>" or an address.
 func Start(from string, d Delivery, log *slog.Logger) (*Mailer, error) {
-	if err := gomail.NewMsg().From(from); err != nil {
-		return nil, fmt.Errorf("sender of mails %q: %w", from, err)
+	if err := CheckSender(from); err != nil {
+		return nil, err
 	}
 	m := &Mailer{from: from, delivery: d, log: log, pause: firstPause}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	m.box = actor.Start(waiting, m.handle)
 	return m, nil
+}
+
+// CheckSender reports why mails could not be sent from an address.
+func CheckSender(from string) error {
+	if err := gomail.NewMsg().From(from); err != nil {
+		return fmt.Errorf("sender of mails %q: %w", from, err)
+	}
+	return nil
 }
 
 // Queue takes a plain-text mail and returns at once.

@@ -13,7 +13,8 @@ func Markdown() string {
 	b.WriteString("# Settings\n\n" +
 		"Each setting is a flag of `flagraft serve`, an environment variable, and a key of the YAML file named by `--config` (the flag's name). A flag\n" +
 		"beats the variable, which beats the file, which beats the default. Lists are separated by commas. A secret may also be\n" +
-		"in a file of its own: `--cluster-secret-file`, `FLAGRAFT_CLUSTER_SECRET_FILE`, and so on for each marked *secret*. This page is generated:\n" +
+		"in a file of its own: `--cluster-secret-file`, `FLAGRAFT_CLUSTER_SECRET_FILE`, and so on for each marked *secret*. No number\n" +
+		"or time is below 0, and 0 is refused where it would keep or serve nothing. This page is generated:\n" +
 		"`go run ./cmd/flagraft settings > docs/settings.md`.\n\n" +
 		"| flag | variable | default | what |\n|---|---|---|---|\n")
 	Defaults().each(func(f setting) {

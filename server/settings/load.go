@@ -64,6 +64,9 @@ func (l *Loader) Load() (*Settings, error) {
 			}
 		}
 		delete(file, f.name)
+		if err := f.checkNumber(); err != nil {
+			faults = append(faults, err)
+		}
 		if v, isText := f.value.Interface().(string); isText && len(f.choices) > 0 && !slices.Contains(f.choices, v) {
 			faults = append(faults, fmt.Errorf("%s must be one of %s, not %q", f.name, strings.Join(f.choices, ", "), v))
 		}
@@ -184,6 +187,7 @@ type setting struct {
 	name, env, usage, def string
 	choices               []string
 	secret                bool
+	noZero                bool // 0 would keep or serve nothing at all
 	value                 reflect.Value
 }
 
@@ -191,7 +195,7 @@ func (s *Settings) each(visit func(setting)) {
 	v := reflect.ValueOf(s).Elem()
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
-		f := setting{name: tag.Get("flag"), usage: tag.Get("usage"), def: tag.Get("default"), secret: tag.Get("secret") == "true", value: v.Field(i)}
+		f := setting{name: tag.Get("flag"), usage: tag.Get("usage"), def: tag.Get("default"), secret: tag.Get("secret") == "true", noZero: tag.Get("zero") == "no", value: v.Field(i)}
 		f.env = "FLAGRAFT_" + strings.ToUpper(strings.ReplaceAll(f.name, "-", "_"))
 		if c := tag.Get("choice"); c != "" {
 			f.choices = strings.Split(c, "|")
@@ -219,6 +223,20 @@ func (f setting) set(text string) (err error) {
 		}
 	}
 	return err
+}
+
+// checkNumber refuses numbers and times below 0, which nothing here can be, and 0 where it is a trap: elsewhere 0 is "no limit", but an
+// age of 0 would have a log emptied, and a bound of 0 every request refused.
+func (f setting) checkNumber() error {
+	switch {
+	case !f.value.CanInt():
+		return nil
+	case f.noZero && f.value.Int() <= 0:
+		return fmt.Errorf("%s must be above 0, not %v", f.name, f.value.Interface())
+	case f.value.Int() < 0:
+		return fmt.Errorf("%s must not be below 0, as %v is", f.name, f.value.Interface())
+	}
+	return nil
 }
 
 // Attributes lists the settings for the log, secrets left out.

@@ -62,12 +62,12 @@ type Settings struct {
 	SMTPPassword       string   `flag:"smtp-password" secret:"true" usage:"its password"`
 	SMTPProtection     string   `flag:"smtp-tls" default:"starttls" choice:"starttls|tls|none" usage:"encryption of the connection: starttls (required), tls from the start, or none"`
 	MailFrom           string   `flag:"mail-from" default:"flagraft <flagraft@localhost>" usage:"sender of mails"`
-	MaxBodyBytes       int      `flag:"max-body-bytes" default:"1048576" usage:"largest request body"`
-	MaxHeaderBytes     int      `flag:"max-header-bytes" default:"16384" usage:"largest request line and headers"`
-	MaxConnections     int      `flag:"max-connections" default:"50000" usage:"connections served at once"`
-	MaxRequests        int      `flag:"max-requests" default:"10000" usage:"requests worked on at once; more get 503"`
-	MaxWrites          int      `flag:"max-writes" default:"2000" usage:"writes that run or wait at once; more get 503"`
-	MaxBodyBytesTotal  int      `flag:"max-body-bytes-total" default:"67108864" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
+	MaxBodyBytes       int      `flag:"max-body-bytes" default:"1048576" zero:"no" usage:"largest request body"`
+	MaxHeaderBytes     int      `flag:"max-header-bytes" default:"16384" zero:"no" usage:"largest request line and headers"`
+	MaxConnections     int      `flag:"max-connections" default:"50000" zero:"no" usage:"connections served at once"`
+	MaxRequests        int      `flag:"max-requests" default:"10000" zero:"no" usage:"requests worked on at once; more get 503"`
+	MaxWrites          int      `flag:"max-writes" default:"2000" zero:"no" usage:"writes that run or wait at once; more get 503"`
+	MaxBodyBytesTotal  int      `flag:"max-body-bytes-total" default:"67108864" zero:"no" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
 	MemoryLimit        string   `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
 	HashConcurrency    int      `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
 	AllowPrivateHooks  bool     `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
@@ -84,12 +84,12 @@ type Settings struct {
 	MaxFeatures         int `flag:"max-features" usage:"features per project; 0: no limit, and so for the next two"`
 	MaxSegments         int `flag:"max-segments" usage:"segments per project"`
 	MaxSegmentOverrides int `flag:"max-segment-overrides" usage:"segment overrides per environment"`
-	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" usage:"characters of a feature value"`
+	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" zero:"no" usage:"characters of a feature value"`
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
 	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment, 60000000 at most; the leader's setting counts"`
 	MaxTraitBytes       int `flag:"max-trait-bytes" default:"65536" usage:"bytes of one identity's trait keys and values, 65536 at most; the leader's setting counts"`
 	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
-	SegmentConditions   int `flag:"segment-conditions" default:"100" usage:"conditions per segment"`
+	SegmentConditions   int `flag:"segment-conditions" default:"100" zero:"no" usage:"conditions per segment"`
 
 	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
 	ReadTimeout    time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
@@ -100,17 +100,17 @@ type Settings struct {
 	WebhookTimeout time.Duration `flag:"webhook-timeout" default:"10s" usage:"time a webhook has to answer"`
 	ProbeInterval  time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`
 
-	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" usage:"age at which change-log rows go"`
-	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" usage:"memory that the change log may take, about"`
-	KeepAuditBytes     int           `flag:"keep-audit-bytes" default:"1073741824" usage:"memory that the audit log may take, about"`
-	KeepAudit          time.Duration `flag:"keep-audit" default:"8760h" usage:"age at which audit rows go"`
-	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" usage:"memory that usage counts may take, about"`
-	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" usage:"age at which usage counts go"`
-	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" usage:"memory that answers to idempotency keys may take, about"`
-	KeepWebhooks       time.Duration `flag:"keep-webhooks" default:"24h" usage:"age at which an event that its webhook never took is given up; the leader's setting counts, as for the next two"`
-	KeepWebhookEvents  int           `flag:"keep-webhook-events" default:"10000" usage:"events that wait for one webhook; beyond, the oldest are given up"`
-	KeepWebhookBytes   int           `flag:"keep-webhook-bytes" default:"67108864" usage:"size of all events that wait"`
-	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" usage:"how long answers to idempotency keys are kept"`
+	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" zero:"no" usage:"age at which change-log rows go"`
+	KeepChangeLogBytes int           `flag:"keep-change-log-bytes" default:"1073741824" zero:"no" usage:"memory that the change log may take, about"`
+	KeepAuditBytes     int           `flag:"keep-audit-bytes" default:"1073741824" zero:"no" usage:"memory that the audit log may take, about"`
+	KeepAudit          time.Duration `flag:"keep-audit" default:"8760h" zero:"no" usage:"age at which audit rows go"`
+	KeepUsageBytes     int           `flag:"keep-usage-bytes" default:"268435456" zero:"no" usage:"memory that usage counts may take, about"`
+	KeepUsage          time.Duration `flag:"keep-usage" default:"2160h" zero:"no" usage:"age at which usage counts go"`
+	KeepAnswerBytes    int           `flag:"keep-idempotency-bytes" default:"67108864" zero:"no" usage:"memory that answers to idempotency keys may take, about"`
+	KeepWebhooks       time.Duration `flag:"keep-webhooks" default:"24h" zero:"no" usage:"age at which an event that its webhook never took is given up; the leader's setting counts, as for the next two"`
+	KeepWebhookEvents  int           `flag:"keep-webhook-events" default:"10000" zero:"no" usage:"events that wait for one webhook; beyond, the oldest are given up"`
+	KeepWebhookBytes   int           `flag:"keep-webhook-bytes" default:"67108864" zero:"no" usage:"size of all events that wait"`
+	KeepIdempotency    time.Duration `flag:"keep-idempotency" default:"10m" zero:"no" usage:"how long answers to idempotency keys are kept"`
 
 	BackupDir         string `flag:"backup-dir" usage:"directory below which scheduled backups to directories lie; default: backups in the data directory"`
 	BackupS3AccessKey string `flag:"backup-s3-access-key" secret:"true" usage:"key id for scheduled backups to S3-compatible storage; without it the AWS_ variables, the AWS credentials file and the machine's role are asked"`

@@ -3,6 +3,7 @@ package settings
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,4 +101,20 @@ func TestTextsOfTheFile(t *testing.T) {
 	require.Equal(t, 2_000_000, s.MaxBodyBytes)
 	require.Equal(t, "1.3", s.TLSMinVersion)
 	require.True(t, s.Demo)
+}
+
+// Below 0 is nothing, and 0 is refused where it would not be "no limit" but the end of everything.
+func TestNumbersThatWouldKeepOrServeNothing(t *testing.T) {
+	for _, arg := range []string{"--keep-audit=0s", "--keep-change-log=0", "--keep-audit-bytes=0", "--keep-idempotency=-1h", "--max-requests=0", "--max-connections=-1",
+		"--max-header-bytes=0", "--stop-timeout=-5s", "--bootstrap-expect=-3", "--login-per-minute=-1"} {
+		_, err := load(t, arg)
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		require.ErrorContains(t, err, name+" must ", arg)
+	}
+	t.Setenv("FLAGRAFT_KEEP_USAGE", "0s")
+	_, err := load(t)
+	require.ErrorContains(t, err, "keep-usage must be above 0, not 0s")
+	t.Setenv("FLAGRAFT_KEEP_USAGE", "1h")
+	_, err = load(t, "--login-per-minute=0", "--max-features=0", "--probe-interval=0", "--bootstrap-expect=0", "--max-streams=0", "--min-free-disk-mb=0")
+	require.NoError(t, err)
 }
