@@ -13,9 +13,9 @@ func Markdown() string {
 	b.WriteString("# Settings\n\n" +
 		"Each setting is a flag of `flagraft serve`, an environment variable, and a key of the YAML file named by `--config` (the flag's name). A flag\n" +
 		"beats the variable, which beats the file, which beats the default. Lists are separated by commas. A secret may also be\n" +
-		"in a file of its own: `--cluster-secret-file`, `FLAGRAFT_CLUSTER_SECRET_FILE`, and so on for each marked *secret*. No number\n" +
-		"or time is below 0, and 0 is refused where it would keep or serve nothing. This page is generated:\n" +
-		"`go run ./cmd/flagraft settings > docs/settings.md`.\n\n" +
+		"in a file of its own: `--cluster-secret-file`, `FLAGRAFT_CLUSTER_SECRET_FILE`, and so on for each marked *secret*; a flag, a variable or a key\n" +
+		"of either form beats as above, and in one place only one of the two may be given. No number or time is below 0, and 0 is refused where it\n" +
+		"would keep or serve nothing. This page is generated: `go run ./cmd/flagraft settings > docs/settings.md`.\n\n" +
 		"| flag | variable | default | what |\n|---|---|---|---|\n")
 	Defaults().each(func(f setting) {
 		def := ""

@@ -52,18 +52,22 @@ func (l *Loader) Load() (*Settings, error) {
 	}
 	var faults []error
 	l.settings.each(func(f setting) {
-		text, from, ok := l.lookup(f, file)
-		if f.secret {
-			if err := l.readSecret(f, file, ok || l.flags.Changed(f.name)); err != nil {
-				faults = append(faults, err)
+		given, err := l.lookup(f, file)
+		if err == nil && given.place != nowhere && given.place != onCommandLine {
+			if err = f.set(given.text); err != nil {
+				err = fmt.Errorf("%s: %w", given.from, err)
 			}
 		}
-		if ok {
-			if err := f.set(text); err != nil {
-				faults = append(faults, fmt.Errorf("%s: %w", from, err))
-			}
+		if err == nil && f.secret {
+			err = l.readSecret(f, file, given.place)
+		}
+		if err != nil {
+			faults = append(faults, err)
 		}
 		delete(file, f.name)
+		if f.secret {
+			delete(file, f.name+fileSuffix)
+		}
 		if err := f.checkNumber(); err != nil {
 			faults = append(faults, err)
 		}
@@ -77,56 +81,84 @@ func (l *Loader) Load() (*Settings, error) {
 	return l.settings, errors.Join(faults...)
 }
 
-// lookup finds the text of a setting that no flag gave.
-func (l *Loader) lookup(f setting, file map[string]yaml.Node) (text, from string, ok bool) {
+// place is where a setting was given; a later one beats those before.
+type place int
+
+const (
+	nowhere place = iota
+	inFile
+	inEnvironment
+	onCommandLine
+)
+
+// given is the text of a setting, where it stands, and what to call that in an error.
+type given struct {
+	text, from string
+	place      place
+}
+
+// lookup finds what was given for a setting.
+func (l *Loader) lookup(f setting, file map[string]yaml.Node) (given, error) {
 	if l.flags.Changed(f.name) {
-		return "", "", false
+		return given{l.flags.Lookup(f.name).Value.String(), "--" + f.name, onCommandLine}, nil
 	}
 	if text, ok := os.LookupEnv(f.env); ok {
-		return text, f.env, true
+		return given{text, f.env, inEnvironment}, nil
 	}
 	n, ok := file[f.name]
 	if !ok || n.ShortTag() == "!!null" { // a key without a value says nothing
-		return "", "", false
+		return given{}, nil
 	}
-	return f.text(&n), l.settings.Config + ": " + f.name, true
+	from := l.settings.Config + ": " + f.name
+	text, err := f.text(&n)
+	if err != nil {
+		return given{}, fmt.Errorf("%s: %w", from, err)
+	}
+	return given{text, from, inFile}, nil
 }
 
-// text is what the file says. Texts are as they are written: a password of digits is no number.
-func (f setting) text(n *yaml.Node) string {
+// text is what the file says. Texts are as they are written: a password of digits is no number. A template that nobody has filled in,
+// {{ password }}, is a map to YAML: it must not become a password that everybody can guess.
+func (f setting) text(n *yaml.Node) (string, error) {
 	switch kind := f.value.Kind(); {
 	case n.Kind == yaml.AliasNode:
 		return f.text(n.Alias)
-	case n.Kind == yaml.SequenceNode:
+	case n.Kind == yaml.SequenceNode && kind == reflect.Slice:
 		parts := make([]string, len(n.Content))
 		for i, e := range n.Content {
-			parts[i] = f.text(e)
+			text, err := setting{}.text(e)
+			if err != nil {
+				return "", err
+			}
+			parts[i] = text
 		}
-		return strings.Join(parts, ",")
-	case n.Kind == yaml.ScalarNode && kind != reflect.Bool && kind != reflect.Int && kind != reflect.Int64:
-		return n.Value
+		return strings.Join(parts, ","), nil
+	case n.Kind != yaml.ScalarNode:
+		return "", errors.New("neither a list nor a map fits here; a text that begins with [ or { needs quotes")
+	case kind != reflect.Bool && kind != reflect.Int && kind != reflect.Int64:
+		return n.Value, nil
 	}
 	var v any
 	_ = n.Decode(&v) // what cannot be decoded is nothing that a setting could be
-	return fmt.Sprint(v)
+	return fmt.Sprint(v), nil
 }
 
 // fileSuffix makes the name of the setting that names the file of a secret.
 const fileSuffix = "-file"
 
-// readSecret takes a secret from the file that is named for it, without the line break at its end. Errors never show what is in it.
-func (l *Loader) readSecret(f setting, file map[string]yaml.Node, given bool) error {
-	named := setting{name: f.name + fileSuffix, env: f.env + "_FILE"}
-	path, from, ok := l.lookup(named, file)
-	if l.flags.Changed(named.name) {
-		path, from, ok = l.flags.Lookup(named.name).Value.String(), "--"+named.name, true
-	}
-	delete(file, named.name)
-	if !ok || path == "" {
+// readSecret takes a secret from the file that is named for it, without the line break at its end, unless the secret itself stands in a place
+// that beats that. Errors never show what is in it.
+func (l *Loader) readSecret(f setting, file map[string]yaml.Node, itself place) error {
+	name := f.name + fileSuffix
+	named, err := l.lookup(setting{name: name, env: f.env + "_FILE"}, file)
+	path, from := named.text, named.from
+	switch {
+	case err != nil:
+		return err
+	case path == "" || named.place < itself:
 		return nil
-	}
-	if given {
-		return fmt.Errorf("%s and %s are both given: use one", f.name, named.name)
+	case named.place == itself && f.value.String() != "":
+		return fmt.Errorf("%s and %s are both given: use one", f.name, name)
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -118,3 +118,60 @@ func TestNumbersThatWouldKeepOrServeNothing(t *testing.T) {
 	_, err = load(t, "--login-per-minute=0", "--max-features=0", "--probe-interval=0", "--bootstrap-expect=0", "--max-streams=0", "--min-free-disk-mb=0")
 	require.NoError(t, err)
 }
+
+// A template that nobody has filled in is a map to YAML, and was the password "map[]".
+func TestOnlyListsAreListsInTheFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	for _, line := range []string{"admin-password: {{ password }}", "cluster-secret: [hush, hushed]", "admin-password-file: {{ file }}", "join: {a: b}", "join: [[a], b]", "read-timeout: {a: 1s}"} {
+		require.NoError(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
+		_, err := load(t, "--config", file)
+		name, _, _ := strings.Cut(line, ":")
+		require.ErrorContains(t, err, file+": "+name+": neither a list nor a map fits here")
+		require.NotContains(t, err.Error(), "hush")
+		require.NotContains(t, err.Error(), "unknown")
+	}
+	require.NoError(t, os.WriteFile(file, []byte("cluster-addr: &a a:1\njoin: [*a, b:1]\nadmin-password: '{{ mine }}'\n"), 0o600))
+	s, err := load(t, "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a:1", "b:1"}, s.Join)
+	require.Equal(t, "{{ mine }}", s.AdminPassword)
+}
+
+// A secret and the file of one are the same setting: a flag beats a variable, which beats the file of settings. In one place they contradict each other.
+func TestPrecedenceOfSecrets(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	secret := write("secret", "of a file")
+	text, named := write("text.yaml", "admin-password: of the settings\n"), write("named.yaml", "admin-password-file: "+secret+"\n")
+	const variable, variableFile = "FLAGRAFT_ADMIN_PASSWORD", "FLAGRAFT_ADMIN_PASSWORD_FILE"
+	for _, c := range []struct {
+		variables map[string]string
+		args      []string
+		want      string
+	}{
+		{map[string]string{variable: "of a variable"}, []string{"--config", named}, "of a variable"},
+		{map[string]string{variableFile: secret}, []string{"--config", text}, "of a file"},
+		{map[string]string{variableFile: secret}, []string{"--admin-password", "of a flag"}, "of a flag"},
+		{map[string]string{variable: "of a variable"}, []string{"--admin-password-file", secret}, "of a file"},
+		{map[string]string{variable: "", variableFile: secret}, nil, "of a file"}, // Compose files pass on what is not set as empty
+		{map[string]string{variable: "of a variable", variableFile: secret}, nil, ""},
+	} {
+		for name, value := range c.variables {
+			t.Setenv(name, value)
+		}
+		s, err := load(t, c.args...)
+		if c.want == "" {
+			require.ErrorContains(t, err, "both given")
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, c.want, s.AdminPassword)
+		}
+		for name := range c.variables {
+			require.NoError(t, os.Unsetenv(name))
+		}
+	}
+}
