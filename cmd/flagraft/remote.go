@@ -50,12 +50,16 @@ func (r *remote) client() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
+// credentials is the token. A flag beats a variable: one that is left over from another cluster must not be sent in place of the file that is named.
 func (r *remote) credentials() (string, error) {
-	if token := cmp.Or(r.token, os.Getenv("FLAGRAFT_TOKEN")); token != "" {
-		return token, nil
+	token, file := r.token, r.tokenFile
+	if token == "" && file == "" {
+		token, file = os.Getenv("FLAGRAFT_TOKEN"), os.Getenv("FLAGRAFT_TOKEN_FILE")
 	}
-	file := cmp.Or(r.tokenFile, os.Getenv("FLAGRAFT_TOKEN_FILE"))
-	if file == "" {
+	switch {
+	case token != "":
+		return token, nil
+	case file == "":
 		return "", errors.New("no token: set FLAGRAFT_TOKEN, or use --token-file")
 	}
 	raw, err := os.ReadFile(file)
