@@ -17,7 +17,8 @@ type disturbance struct {
 	suffix string // of scenarios
 	title  string
 	every  time.Duration // from the begin of one step to that of the next; 0: without a pause
-	step   func(ctx context.Context) error
+	// step is told to say when the node has begun with it: until then nothing disturbs anybody. A long one may take all of the run.
+	step func(ctx context.Context, begun func()) error
 }
 
 // errIdle says that a run was not disturbed at all.
@@ -30,8 +31,7 @@ func (d *disturbance) begin(ctx context.Context) (end func() error) {
 	var steps atomic.Int64
 	go func() {
 		for next := time.Now(); ; {
-			steps.Add(1) // a long one may take all of the run
-			err := d.step(ctx)
+			err := d.step(ctx, func() { steps.Add(1) })
 			if ctx.Err() != nil {
 				done <- nil
 				return
@@ -66,9 +66,12 @@ func changes(ctx context.Context, p *nodes.Project) (*disturbance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &disturbance{suffix: "-changes", title: "while an admin changes a flag each 100 ms", every: 100 * time.Millisecond, step: func(ctx context.Context) error {
+	return &disturbance{suffix: "-changes", title: "while an admin changes a flag each 100 ms", every: 100 * time.Millisecond, step: func(ctx context.Context, begun func()) error {
 		enabled = !enabled
 		_, err := p.Admin.Must(ctx, http.MethodPatch, path, map[string]any{"enabled": enabled}, 200)
+		if err == nil {
+			begun()
+		}
 		return err
 	}}, nil
 }
@@ -86,10 +89,10 @@ func firstState(ctx context.Context, p *nodes.Project) (path string, enabled boo
 
 // snapshots has the node write one snapshot after the other: backups, which are made as those of the log are.
 func snapshots(p *nodes.Project, identities int) *disturbance {
-	return &disturbance{suffix: "-snapshots", title: "while a snapshot of " + count(float64(identities)) + " identities is taken", step: func(ctx context.Context) error {
+	return &disturbance{suffix: "-snapshots", title: "while a snapshot of " + count(float64(identities)) + " identities is taken", step: func(ctx context.Context, begun func()) error {
 		for {
 			// A backup that the run before broke off goes on until its next piece, and may have the last place.
-			if _, err := backup(ctx, p.Admin, io.Discard); !errors.Is(err, errNoPlace) {
+			if _, err := backup(ctx, p.Admin, io.Discard, begun); !errors.Is(err, errNoPlace) {
 				return err
 			}
 			select {
@@ -103,8 +106,8 @@ func snapshots(p *nodes.Project, identities int) *disturbance {
 // errNoPlace says that the node takes as many backups as it may already.
 var errNoPlace = errors.New("backup: 503 Service Unavailable")
 
-// backup writes a backup of the node to w.
-func backup(ctx context.Context, c *nodes.Client, w io.Writer) (int64, error) {
+// backup writes a backup of the node to w. It calls begun when the node has begun with it.
+func backup(ctx context.Context, c *nodes.Client, w io.Writer, begun func()) (int64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/api/flagraft/v1/backup/", nil)
 	if err != nil {
 		return 0, err
@@ -121,5 +124,6 @@ func backup(ctx context.Context, c *nodes.Client, w io.Writer) (int64, error) {
 	if resp.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("backup: %s", resp.Status)
 	}
+	begun()
 	return io.Copy(w, resp.Body)
 }

@@ -224,7 +224,7 @@ func (m *memory) restore(ctx context.Context, p *nodes.Project) error {
 	if err != nil {
 		return err
 	}
-	size, err := backup(ctx, p.Admin, f)
+	size, err := backup(ctx, p.Admin, f, func() {})
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
