@@ -45,3 +45,22 @@ func TestDashboardAndAlertsAskForWhatThereIs(t *testing.T) {
 		}
 	}
 }
+
+// TestDashboardTellsSDKsFromAdmins: what SDKs call is no request of the admin API, whatever its operation is called.
+func TestDashboardTellsSDKsFromAdmins(t *testing.T) {
+	dashboard, err := os.ReadFile("../deploy/grafana/flagraft.json")
+	require.NoError(t, err)
+	left := regexp.MustCompile(`operation!~\\"([^"\\]+)\\"`).FindSubmatch(dashboard)
+	require.NotNil(t, left)
+	pattern := regexp.MustCompile("^(?:" + string(left[1]) + ")$")
+	for _, file := range []string{"sdk/rows.go", "ofrep/ofrep.go"} {
+		rows, err := os.ReadFile(file)
+		require.NoError(t, err)
+		ids := regexp.MustCompile(`ID: "([a-z0-9_]+)"`).FindAllSubmatch(rows, -1)
+		require.NotEmpty(t, ids, file)
+		for _, id := range ids {
+			require.Regexp(t, pattern, string(id[1]))
+		}
+	}
+	require.NotRegexp(t, pattern, "list_environments")
+}
