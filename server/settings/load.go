@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -195,8 +197,13 @@ func (l *Loader) file() (map[string]yaml.Node, error) {
 		return nil, fmt.Errorf("configuration file: %w", err)
 	}
 	out := map[string]yaml.Node{}
-	if err := yaml.Unmarshal(raw, &out); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(raw))
+	if err := documents.Decode(&out); err != nil && !errors.Is(err, io.EOF) { // a file may be empty
 		return nil, fmt.Errorf("configuration file %s: %w", l.settings.Config, err)
+	}
+	var more any
+	if err := documents.Decode(&more); more != nil || err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("configuration file %s: what follows a line --- would count for nothing: put all settings into one document", l.settings.Config)
 	}
 	return out, nil
 }

@@ -175,3 +175,14 @@ func TestPrecedenceOfSecrets(t *testing.T) {
 		}
 	}
 }
+
+// Settings behind a line --- were left out in silence.
+func TestTheFileIsOneDocument(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	for text, good := range map[string]bool{"": true, "# nothing\n": true, "---\ndemo: true\n": true, "demo: true\n---\n": true, "demo: true\n...\n": true,
+		"demo: true\n---\nmax-writes: 7\n": false, "demo: true\n---\n]\n": false, "just a text\n": false} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := load(t, "--config", file)
+		require.Equal(t, good, err == nil, "%q: %v", text, err)
+	}
+}
