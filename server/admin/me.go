@@ -97,6 +97,11 @@ func (c *Ctx) confirmPassword(password string) error {
 func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 	id := c.Principal.User.ID
 	for _, m := range fsm.MembershipsByUser.List(c, id) {
+		if fsm.MembershipsByOrganisation.Count(c, m.Organisation) > 1 {
+			if err := keepAdmin(c, m.Organisation, id); err != nil {
+				return route.Empty{}, err
+			}
+		}
 		removeMember(c, m.Organisation, id)
 		if in.DeleteOrphanOrganisations && fsm.MembershipsByOrganisation.Count(c, m.Organisation) == 0 {
 			deleteOrganisationTree(c, m.Organisation)

@@ -61,6 +61,11 @@ func updateRole(c *Ctx, in struct {
 	if !ok {
 		return member{}, route.NotFound(fsm.Users.Name())
 	}
+	if in.Role != fsm.RoleAdmin {
+		if err := keepAdmin(c, c.Organisation.ID, in.ID); err != nil {
+			return member{}, err
+		}
+	}
 	m.Role = in.Role
 	u, _ := fsm.Users.Get(c, in.ID)
 	return renderMember(u, fsm.Memberships.Put(c.Tx, m)), nil
@@ -83,10 +88,36 @@ func removeUsers(c *Ctx, in struct {
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
+	leaving := make([]uint64, len(in.Users))
+	for i, u := range in.Users {
+		leaving[i] = u.ID
+	}
+	if err := keepAdmin(c, c.Organisation.ID, leaving...); err != nil {
+		return nil, err
+	}
 	for _, u := range in.Users {
 		removeMember(c, c.Organisation.ID, u.ID)
 	}
 	return in.Users, nil
+}
+
+// keepAdmin refuses to take the role from an organisation's last ADMINs: nobody could give it back.
+func keepAdmin(c *Ctx, organisation uint64, leaving ...uint64) error {
+	taken := false
+	for _, m := range fsm.MembershipsByOrganisation.List(c, organisation) {
+		switch {
+		case m.Role != fsm.RoleAdmin:
+		case !slices.Contains(leaving, m.User):
+			return nil
+		default:
+			taken = true
+		}
+	}
+	if !taken {
+		return nil
+	}
+	o, _ := fsm.Organisations.Get(c, organisation)
+	return route.Detail(400, fmt.Sprintf("%s would have no administrator left. Make somebody else one first, or delete the organisation.", o.Name))
 }
 
 // addMember makes a user a member, and puts it into the organisation's default groups.

@@ -88,6 +88,27 @@ func TestMembers(t *testing.T) {
 	require.Zero(t, fsm.PermissionsByUser.Count(h.node.FSM.State(), h.member.ID))
 }
 
+func TestTheLastAdminKeepsTheRole(t *testing.T) {
+	h := newHarness(t)
+	path := fmt.Sprintf("/api/v1/organisations/%d/", h.organisation.ID)
+	role := func(u fsm.User) string { return fmt.Sprintf("%susers/%d/update-role/", path, u.ID) }
+	remove := fmt.Sprintf(`[{"id":%d},{"id":%d}]`, h.admin.ID, h.member.ID)
+	refusal := fmt.Sprintf(`{"detail":"%s would have no administrator left. Make somebody else one first, or delete the organisation."}`, h.organisation.Name)
+	h.post(role(h.admin), `{"role":"USER"}`, 400).is(refusal)
+	h.post(path+"remove-users/", remove, 400).is(refusal)
+	h.do("admin", "DELETE", "/api/v1/auth/users/me/", `{"delete_orphan_organisations":true}`).must(400).is(refusal)
+	h.post(role(h.admin), `{"role":"ADMIN"}`, 200)
+
+	h.post(role(h.member), `{"role":"ADMIN"}`, 200)
+	h.post(path+"remove-users/", remove, 400).is(refusal) // both of them
+	h.post(role(h.admin), `{"role":"USER"}`, 200)
+	h.do("member", "POST", role(h.member), `{"role":"USER"}`).must(400).is(refusal)
+	h.do("admin", "DELETE", "/api/v1/auth/users/me/", `{}`).must(204)
+	h.do("member", "DELETE", "/api/v1/auth/users/me/", `{"delete_orphan_organisations":true}`).must(204) // who is alone may go
+	_, left := fsm.Organisations.Get(h.node.FSM.State(), h.organisation.ID)
+	require.False(t, left)
+}
+
 func TestMyPermissions(t *testing.T) {
 	h := newHarness(t)
 	for _, level := range []string{fmt.Sprintf("organisations/%d", h.organisation.ID), fmt.Sprintf("projects/%d", h.project.ID), "environments/env-key"} {
