@@ -1,7 +1,7 @@
 package sdk
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -128,24 +128,26 @@ func checkIdentifier(b []byte) ([]byte, error) {
 // transient, and the same traits give the same name.
 func (sc *scratch) anonymous() person {
 	sc.merge(nil, true)
-	return person{identifier: nameOf(sc.effective, len(sc.in.traits) > 0)}
+	return person{identifier: nameOf(sc.in.traits)}
 }
 
-// nameOf is the SHA-256 of all keys and values by key, or random when none were sent, nulls neither.
-func nameOf(traits []effectiveTrait, sent bool) string {
-	if !sent {
+// nameOf is the SHA-256 of all keys and values as they were sent, by key, or random
+// when none were. Nulls say nothing; a key that is sent twice counts twice.
+func nameOf(sent []traitInput) string {
+	if len(sent) == 0 {
 		var b [16]byte
 		rand.Read(b[:]) // never fails
 		b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 		return hex.EncodeToString(b[:])
 	}
-	sorted := slices.SortedStableFunc(slices.Values(traits), func(a, b effectiveTrait) int { return cmp.Compare(a.key, b.key) })
+	sorted := slices.SortedStableFunc(slices.Values(sent), func(a, b traitInput) int { return bytes.Compare(a.key, b.key) })
 	var buf []byte
 	for _, t := range sorted {
-		buf = append(buf, t.key...)
-		if v, err := eval.ParseLiteral(t.value); err == nil {
-			buf = v.AppendText(buf)
+		v, err := eval.ParseLiteral(t.value)
+		if err != nil { // null
+			continue
 		}
+		buf = v.AppendText(append(buf, t.key...))
 	}
 	sum := sha256.Sum256(buf)
 	return hex.EncodeToString(sum[:])

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -66,8 +67,16 @@ func TestIdentifyAnonymous(t *testing.T) {
 func concatenated(t *testing.T, h *house) string {
 	t.Helper()
 	body := h.post("identities/", `{"traits":[{"trait_key":"d","trait_value":"x"},{"trait_key":"b","trait_value":true},{"trait_key":"a","trait_value":1.0},{"trait_key":"c","trait_value":-3}]}`).body
-	require.Contains(t, body, nameOf([]effectiveTrait{{key: "a", value: []byte("1.0")}, {key: "b", value: []byte("true")}, {key: "c", value: []byte("-3")}, {key: "d", value: []byte(`"x"`)}}, true))
+	require.Contains(t, body, nameOf([]traitInput{{key: []byte("a"), value: []byte("1.0")}, {key: []byte("b"), value: []byte("true")}, {key: []byte("c"), value: []byte("-3")}, {key: []byte("d"), value: []byte(`"x"`)}}))
 	return "1.0True-3x"
+}
+
+func TestEveryTraitThatWasSentIsPartOfTheName(t *testing.T) {
+	h := newHouse(t)
+	const body = `{"traits":[{"trait_key":"plan","trait_value":%q},{"trait_key":"a","trait_value":1},{"trait_key":"plan","trait_value":"pro"}]}`
+	free := h.post("identities/", fmt.Sprintf(body, "free")).body
+	require.Contains(t, free, fmt.Sprintf(`{"identifier":"%x","traits":[`, sha256.Sum256([]byte("a1planfreeplanpro"))))
+	require.NotContains(t, h.post("identities/", fmt.Sprintf(body, "trial")).body, free[:len(`{"identifier":"`)+64])
 }
 
 func TestIdentifyTransient(t *testing.T) {
