@@ -152,18 +152,20 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 	if !h.ConnectionClose() && closes(h) {
 		h.SetConnectionClose()
 	}
+	longest := s.settings.MaxBodyBytes
 	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 { // who sends none is not let in anyway
-		return fasthttp.RequestConfig{ReadTimeout: s.settings.ReadTimeout, MaxRequestBodySize: max(maxImportBytes, s.settings.MaxBodyBytes)}
+		longest = max(maxImportBytes, longest)
+		c.MaxRequestBodySize = longest
 	}
 	n := h.ContentLength()
 	if n == chunkedBody {
-		n = s.settings.MaxBodyBytes // it may become as long
+		n = longest // it may become as long
 	}
 	if n <= smallBody {
 		return c // it comes with the head, or soon after: the head's time is enough
 	}
 	c.ReadTimeout = s.settings.ReadTimeout
-	if n <= s.settings.MaxBodyBytes && !s.bodies.admit(h, n) {
+	if n <= longest && !s.bodies.admit(h, n) { // nobody knows yet whether the credentials are good
 		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
 	}
 	return c
