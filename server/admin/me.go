@@ -54,11 +54,11 @@ func meRows() []route.Row {
 		{Method: "PATCH", Path: path, OperationID: "api_v1_auth_users_me_partial_update", Tag: "Authentication", Auth: route.User,
 			Kind: route.Write, Handler: write(updateMe)},
 		{Method: "DELETE", Path: path, OperationID: "api_v1_auth_users_me_destroy", Tag: "Authentication", Auth: route.User,
-			Kind: route.Write, Status: 204, Handler: write(deleteMe).before(checkLeaving)},
+			Refusals: throttled, Kind: route.Write, Status: 204, Handler: write(deleteMe).before(checkLeaving)},
 		{Method: "POST", Path: "/api/v1/auth/users/set_password/", OperationID: "api_v1_auth_users_set_password_create", Tag: "Authentication",
-			Summary: "Set a new password. The tokens of programs end; the account's own stays.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(setPassword).before(prepareSetPassword)},
+			Summary: "Set a new password. The tokens of programs end; the account's own stays.", Auth: route.User, Refusals: throttled, Kind: route.Write, Status: 204, Handler: write(setPassword).before(prepareSetPassword)},
 		{Method: "POST", Path: "/api/v1/auth/users/set_email/", OperationID: "api_v1_auth_users_set_email_create", Tag: "Authentication",
-			Summary: "Change the account's address; the old one is told.", Auth: route.User, Kind: route.Write, Status: 204,
+			Summary: "Change the account's address; the old one is told.", Auth: route.User, Refusals: throttled, Kind: route.Write, Status: 204,
 			Handler: write(setEmail).before(prepareSetEmail)},
 		{Method: "PATCH", Path: path + "onboarding/", OperationID: "api_v1_auth_users_me_onboarding_partial_update", Tag: "Authentication",
 			Summary: "Note how far the account's onboarding is.", Auth: route.User, Kind: route.Write, Status: 204, Handler: write(updateOnboarding)},
@@ -82,8 +82,12 @@ func checkLeaving(c *Ctx, in *leaving) error {
 	return c.confirmPassword(in.CurrentPassword.Value)
 }
 
-// confirmPassword checks the caller's password again. It belongs into before steps.
+// confirmPassword checks the caller's password again. It belongs into before steps. Who holds somebody's token, a program for one, gets no
+// more tries a minute than at the second step of a sign-in.
 func (c *Ctx) confirmPassword(password string) error {
+	if err := c.Limit("password:"+c.Principal.Scope(), codesPerMinute); err != nil {
+		return err
+	}
 	ok, err := c.Env.Passwords.Verify(c.Context, c.Principal.User.PasswordHash, password)
 	if err != nil {
 		return err

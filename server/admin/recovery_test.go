@@ -270,3 +270,17 @@ func TestLimits(t *testing.T) {
 	e.Options.E2EToken = "e2e"
 	require.NoError(t, count("Token admin", me))
 }
+
+// TestPasswordsAreNotTried: somebody's token is not enough to find out the password that belongs to it.
+func TestPasswordsAreNotTried(t *testing.T) {
+	h := newHarness(t)
+	key := h.signUp()
+	const good = "flagsmith-Bob-2!"
+	for i := range codesPerMinute {
+		wrong := map[string]string{"current_password": "wrong", "new_password": good, "re_new_password": good, "new_email": "b@example.com"}
+		h.do(key, "POST", usersPath+[]string{"set_password/", "set_email/"}[i%2], wrong).must(400).is(`{"current_password":["Invalid password."]}`)
+	}
+	right := map[string]string{"current_password": "flagsmith-Bob-1!", "new_password": good, "re_new_password": good}
+	h.do(key, "POST", usersPath+"set_password/", right).must(429)
+	h.do(key, "DELETE", usersPath+"me/", right).must(429)
+}
