@@ -149,8 +149,10 @@ func (in scheduleInput) apply(c *Ctx, s *fsm.BackupSchedule) error {
 	if err != nil {
 		return route.Field("when", err.Error())
 	}
-	if err := destination.Check(s.Target); err != nil {
-		return route.Field("target", err.Error())
+	if in.Target.Set { // one that is there already does not keep a schedule from being disabled
+		if err := destination.Check(s.Target); err != nil {
+			return route.Field("target", err.Error())
+		}
 	}
 	s.Due = fsm.TimeOf(next.Truncate(time.Second))
 	return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 )
 
@@ -55,6 +56,8 @@ func Check(target string) error {
 		return err
 	case target == "" || strings.ContainsRune(target, 0) || strings.Contains(target, "://"):
 		return fmt.Errorf("%w: write a directory or s3://bucket/prefix", ErrTarget)
+	case !filepath.IsAbs(target) && !filepath.IsLocal(filepath.Clean(target)):
+		return fmt.Errorf("%w: %s is not below any node's backup directory", ErrTarget, target)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func TestDirectoriesStayBelowTheRoot(t *testing.T) {
 func TestTargets(t *testing.T) {
 	for _, target := range []string{
 		"s3://", "s3:///x", "s3://b:9/x", "s3://key:secret@b/x", "s3://b?region=a&access_key=x", "s3://b#x", "s3://b?endpoint=host:1", "s3://b?endpoint=ftp://h",
-		"s3://b?endpoint=http://u:p@h", "s3://b?endpoint=http://h/path", "s3://b?%zz", "", "ftp://x", "a\x00b", "s3://\x7f",
+		"s3://b?endpoint=http://u:p@h", "s3://b?endpoint=http://h/path", "s3://b?%zz", "", "ftp://x", "a\x00b", "s3://\x7f", "..", "../x", "a/../../b",
 	} {
 		err := Check(target)
 		require.ErrorIs(t, err, ErrTarget, target)
@@ -110,5 +110,7 @@ func TestTargets(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, l)
 	}
-	require.NoError(t, Check("daily"))
+	for _, target := range []string{"daily", "a/../b", ".", "/mnt/backups"} { // whether the last is below the root each node knows of its own
+		require.NoError(t, Check(target), target)
+	}
 }
