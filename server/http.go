@@ -152,11 +152,8 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 	if !h.ConnectionClose() && closes(h) {
 		h.SetConnectionClose()
 	}
-	longest := s.settings.MaxBodyBytes
-	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 { // who sends none is not let in anyway
-		longest = max(maxImportBytes, longest)
-		c.MaxRequestBodySize = longest
-	}
+	longest := s.longestBody(h)
+	c.MaxRequestBodySize = longest
 	n := h.ContentLength()
 	if n == chunkedBody {
 		n = longest // it may become as long
@@ -169,6 +166,14 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
 	}
 	return c
+}
+
+// longestBody is how long the body of a request may be: an import's is long, but who sends no credentials is not let in anyway.
+func (s *Server) longestBody(h *fasthttp.RequestHeader) int {
+	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 {
+		return max(maxImportBytes, s.settings.MaxBodyBytes)
+	}
+	return s.settings.MaxBodyBytes
 }
 
 var closeOption = []byte("close")
@@ -211,7 +216,7 @@ func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 		writeError(ctx, route.Unavailable(msgBusy, 1))
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		drain(ctx.Conn())
-		writeError(ctx, route.TooLarge(s.settings.MaxBodyBytes))
+		writeError(ctx, route.TooLarge(s.longestBody(&ctx.Request.Header)))
 	case errors.As(err, &small):
 		writeError(ctx, route.Detail(431, fmt.Sprintf("The request line and headers may have %d bytes at most.", s.settings.MaxHeaderBytes)))
 	case errors.As(err, &network) && network.Timeout():

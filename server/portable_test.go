@@ -227,7 +227,9 @@ func TestImportRefusesWholly(t *testing.T) {
 	}
 	require.True(t, n.State().Empty())
 	require.Empty(t, n.State().Identities().Environments())
-	require.Equal(t, 413, to.Do("POST", importPath, strings.Repeat(" ", 17<<20)).Status)
+	large := to.Do("POST", importPath, strings.Repeat(" ", 17<<20))
+	require.Equal(t, 413, large.Status)
+	require.Contains(t, large.Raw, "at most 16777216 bytes")
 
 	// Identities that are refused late take the project with them.
 	long := `"traits": {"big": "` + strings.Repeat("x", 70_000) + `", `
