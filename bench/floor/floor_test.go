@@ -25,6 +25,7 @@ func listen(t *testing.T, s *fasthttp.Server) string {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		require.NoError(t, s.Shutdown())
+		_ = l.Close() // Shutdown does nothing when Serve has not begun, and Serve would accept for good
 		require.NoError(t, <-done)
 	})
 	return l.Addr().String()

@@ -22,6 +22,7 @@ func serve(t *testing.T, h fasthttp.RequestHandler) string {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		require.NoError(t, s.Shutdown())
+		_ = l.Close() // Shutdown does nothing when Serve has not begun, and Serve would accept for good
 		require.NoError(t, <-done)
 	})
 	return l.Addr().String()
@@ -76,6 +77,24 @@ func TestOpenLoopChargesAStallToEverybodyWhoWaited(t *testing.T) {
 	require.Equal(t, 125, r.Requests)
 	// 100 of the 125 fell due during the stall; half of them waited 100 ms and more.
 	require.GreaterOrEqual(t, r.Quantile(60), stall/2)
+}
+
+// The only connection waits for an answer when a last request is due: the run may not pass.
+func TestALastRequestThatIsNotSentFailsARun(t *testing.T) {
+	answer := make(chan struct{})
+	addr := serve(t, func(*fasthttp.RequestCtx) { <-answer })
+	defer close(answer) // or the server would wait for its handler for good
+	g, err := Dial(1, addr)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, g.Close()) }()
+	// Begun so long ago that the grace is over, with a request that was answered.
+	const end, interval = 15, 10
+	r := &run{g: g, o: Options{Source: get}, result: newResult(), start: time.Now().Add(-2 * grace), end: end, interval: interval, idle: []int{0}}
+	r.result.Requests = 1
+	require.NoError(t, r.loop(context.Background()))
+	require.Equal(t, 1, r.sent)
+	require.Equal(t, 1, r.result.Unsent)
+	require.ErrorContains(t, r.result.Err(), "1 requests fell due")
 }
 
 func TestRefusalsFailARun(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"syscall"
 	"time"
 )
@@ -55,8 +56,8 @@ func (r *run) loop(ctx context.Context) error {
 			return nil
 		}
 		if now > r.end+int64(grace) {
-			if !over {
-				r.result.Unsent = int((float64(r.end) - float64(r.due())) / r.interval)
+			if !over { // rounded up: the request that is due next counts, or a run whose connections wait for answers would pass
+				r.result.Unsent = int(math.Ceil((float64(r.end) - float64(r.due())) / r.interval))
 			}
 			if len(r.idle) < len(r.g.conns) && over {
 				return fmt.Errorf("load: %d requests have no answer after %s", len(r.g.conns)-len(r.idle), grace)
