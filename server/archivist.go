@@ -41,10 +41,27 @@ func (n *Node) archive(ctx context.Context) {
 	}
 }
 
-// dueSchedule finds the enabled schedule that has been due for longest.
+// dueSchedule finds the enabled schedule that has been due for longest, or one that a clock which was ahead has put off.
 func dueSchedule(r fsm.Reader, now fsm.Time) (fsm.BackupSchedule, bool) {
-	s, ok := fsm.BackupSchedulesByDue.First(r)
-	return s, ok && s.Due <= now
+	for s := range fsm.BackupSchedulesByDue.Refs(r) {
+		if s.Due <= now || putOff(s, now) {
+			return *s, true
+		}
+	}
+	return fsm.BackupSchedule{}, false
+}
+
+// putOff reports whether the next two turns would be left out. One may be: it was taken early when the clock of the leader before was a little ahead.
+func putOff(s *fsm.BackupSchedule, now fsm.Time) bool {
+	at := now.Std()
+	for range 2 {
+		next, err := schedule.Next(s.When, at)
+		if err != nil {
+			return false
+		}
+		at = next
+	}
+	return s.Due > fsm.TimeOf(at)
 }
 
 // archived is what became of one backup.

@@ -152,7 +152,7 @@ func (d *deliverer) due() (ids []uint64) {
 				continue
 			}
 			head, ok := fsm.WebhookDeliveriesWaiting.First(state, w.ID)
-			if !ok || head.Due > now || (head.Attempts > 0) != again {
+			if !ok || !d.ready(head, now) || (head.Attempts > 0) != again {
 				continue
 			}
 			if again {
@@ -163,6 +163,12 @@ func (d *deliverer) due() (ids []uint64) {
 		}
 	}
 	return ids
+}
+
+// ready reports whether an event may be sent: for the first time at once, as its time may be ahead of the clock, and again when that is due. What
+// is due after more than the longest pause was put off by a clock that was ahead.
+func (d *deliverer) ready(e fsm.WebhookDelivery, now fsm.Time) bool {
+	return e.Attempts == 0 || e.Due <= now || e.Due > now.Add(2*d.timing.MaxRetry)
 }
 
 func (d *deliverer) done(id uint64) {
@@ -180,7 +186,7 @@ func (d *deliverer) call(ctx context.Context, id uint64) error {
 			return nil
 		}
 		head, ok := fsm.WebhookDeliveriesWaiting.First(state, id)
-		if !ok || head.Due > fsm.TimeOf(d.node.Clock()) {
+		if !ok || !d.ready(head, fsm.TimeOf(d.node.Clock())) {
 			return nil
 		}
 		status, err := d.sender.Send(ctx, webhook.Call{URL: w.URL, Secret: w.Secret, Delivery: head.ID, Body: head.Body})

@@ -128,9 +128,16 @@ func newHookCluster(t *testing.T, size int, change ...func(*settings.Settings)) 
 	} else {
 		h.nodes = servertest.ClusterOf(t, size, setUp, change...)
 	}
+	h.fill()
+	return h
+}
+
+// fill makes the flag.
+func (h *hookCluster) fill() {
+	h.Helper()
 	n := h.nodes[0]
-	require.Eventually(t, func() bool { return n.State().Level() == fsm.FormatLevel }, 20*time.Second, 5*time.Millisecond)
-	h.token = n.Token(t)
+	atLevel(h.T, n)
+	h.token = n.Token(h.T)
 	admin := h.client(0)
 	org := admin.Object("POST", "/api/v1/organisations/", `{"name":"O"}`, 201)["id"]
 	project := admin.Object("POST", "/api/v1/projects/", fmt.Sprintf(`{"name":"P","organisation":%v}`, org), 201)["id"]
@@ -139,7 +146,6 @@ func newHookCluster(t *testing.T, size int, change ...func(*settings.Settings)) 
 	for s := range fsm.FeatureStatesByFeature.All(n.State(), uint64(feature.(float64))) {
 		h.state = fmt.Sprintf("%sfeaturestates/%d/", h.environment(), s.ID)
 	}
-	return h
 }
 
 func (h *hookCluster) client(node int) *servertest.Client {

@@ -40,7 +40,7 @@ type Ctx struct {
 type Env struct {
 	// Log is the server's.
 	Log *slog.Logger
-	// Clock is the wall clock. Handlers of writes use c.Now() instead.
+	// Clock is the wall clock. Handlers use c.Now() or c.Wall() instead.
 	Clock func() time.Time
 	// Options are the settings that the admin API obeys.
 	Options Options
@@ -181,13 +181,20 @@ func (c *Ctx) RefuseLate(err error) { c.late = err }
 // WroteIdentities reports whether the answer may still change when the write is applied.
 func (c *Ctx) WroteIdentities() bool { return c.identityOps > 0 }
 
-// Now is the time of the request: the transaction's, or the wall clock.
+// Now is the time of the request, which is never before that of an earlier write: the transaction's, or the wall clock.
 func (c *Ctx) Now() fsm.Time {
 	if c.Tx != nil {
 		return c.Tx.Now()
 	}
-	return fsm.TimeOf(c.Env.Clock())
+	if s, ok := c.Reader.(*fsm.State); ok {
+		return max(c.Wall(), s.Time) // what was stored is not still to come
+	}
+	return c.Wall()
 }
+
+// Wall is the wall clock, in writes too. Now stays ahead of it for as long as the clock of a leader was ahead: what the world outside has to
+// agree with, or waits for, goes by Wall.
+func (c *Ctx) Wall() fsm.Time { return fsm.TimeOf(c.Env.Clock()) }
 
 // Audit adds a row to the audit log about an object of c.Project and moves updated_at of the environment on, or of every environment of
 // the project when environment is 0.

@@ -53,12 +53,12 @@ func (l *Lockout) Passed(user uint64) {
 }
 
 // maySignIn reports whether the account is open.
-func (c *Ctx) maySignIn(u fsm.User) bool { return u.ID != 0 && u.IsActive && u.LockedUntil <= c.Now() }
+func (c *Ctx) maySignIn(u fsm.User) bool { return u.ID != 0 && u.IsActive && u.LockedUntil <= c.Wall() }
 
 // lock closes an account, if it is not closed already.
 func (c *Ctx) lock(user uint64) {
 	if u, ok := fsm.Users.Get(c, user); ok && c.maySignIn(u) {
-		u.LockedUntil = c.Now().Add(lockTime)
+		u.LockedUntil = c.Wall().Add(lockTime)
 		fsm.Users.Put(c.Tx, u)
 	}
 }

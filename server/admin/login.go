@@ -145,7 +145,7 @@ func checkCode(c *Ctx, in *codeInput) error {
 	if !two || !c.maySignIn(u) {
 		return refuseStep(msgCode)
 	}
-	if _, right := spendCode(f, in.Code, c.Now()); right {
+	if _, right := spendCode(f, in.Code, c.Wall()); right {
 		c.Env.Lockout.Passed(u.ID)
 		return nil
 	}
@@ -166,7 +166,7 @@ func loginCode(c *Ctx, in codeInput) (codeAnswer, error) {
 		return codeAnswer{Error: msgCode}, nil
 	}
 	f, two := activeFactor(c, u.ID)
-	f, right := spendCode(f, in.Code, c.Now())
+	f, right := spendCode(f, in.Code, c.Wall())
 	if !two || !right || !c.maySignIn(u) { // changed since it was checked
 		return codeAnswer{}, refuseStep(msgCode)
 	}

@@ -124,7 +124,7 @@ func runSchedule(c *Ctx, in scheduleRef) (backupSchedule, error) {
 	if !s.Enabled {
 		return backupSchedule{}, route.BadRequest("The schedule is not enabled.")
 	}
-	s.Due = c.Now()
+	s.Due = c.Wall()
 	return renderSchedule(fsm.BackupSchedules.Put(c.Tx, s)), nil
 }
 
@@ -145,7 +145,7 @@ func (in scheduleInput) apply(c *Ctx, s *fsm.BackupSchedule) error {
 	if other, taken := fsm.BackupSchedulesByName.First(c, s.Name); taken && other.ID != s.ID {
 		return route.Field("name", "There is a backup schedule of this name.")
 	}
-	next, err := schedule.Next(s.When, c.Now().Std())
+	next, err := schedule.Next(s.When, c.Wall().Std())
 	if err != nil {
 		return route.Field("when", err.Error())
 	}

@@ -99,7 +99,7 @@ func confirmFactor(c *Ctx, in factorCode) (enrolled, error) {
 	case f.IsActive:
 		return enrolled{}, refuseFactor(400, "MFA method already active.")
 	}
-	if _, ok := credential.MatchTOTP(f.Secret, in.Code, c.Now().Std()); !ok {
+	if _, ok := credential.MatchTOTP(f.Secret, in.Code, c.Wall().Std()); !ok {
 		return enrolled{}, route.Field("code", "Code invalid or expired.")
 	}
 	var out enrolled
