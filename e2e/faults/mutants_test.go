@@ -41,7 +41,7 @@ func TestChecksReject(t *testing.T) {
 		}},
 		{"applying looks at the process", "state hash", []string{"transfer", "restart", "kill any"}, []mutant.Edit{
 			{File: "fsm/apply.go", Old: "\t\"encoding/binary\"\n", New: "\t\"encoding/binary\"\n\t\"os\"\n"},
-			{File: "fsm/apply.go", Old: "results = append(results, f.ids.Apply(&op, index, int64(at)))", New: "results = append(results, f.ids.Apply(&op, index, int64(at)+int64(os.Getpid())))"},
+			{File: "fsm/apply.go", Old: "results = append(results, f.ids.Perform(&op, index, int64(at)))", New: "results = append(results, f.ids.Perform(&op, index, int64(at)+int64(os.Getpid())))"},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
