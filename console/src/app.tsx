@@ -4,6 +4,7 @@ import { offline } from './api/nodes'
 import { doors } from './doors'
 import { FirstRun } from './pages/FirstRun'
 import { SignIn } from './pages/SignIn'
+import { Boundary } from './parts/Boundary'
 import { Receipts } from './parts/Receipts'
 import { Offline } from './shell/Offline'
 import { Shell } from './shell/Shell'
@@ -16,7 +17,9 @@ const ours = /^\/(?!api\/|o\/|licenses\.txt)/
 export function App() {
   return (
     <LocationProvider scope={ours}>
-      <Inside />
+      <Boundary>
+        <Inside />
+      </Boundary>
       <Receipts />
     </LocationProvider>
   )

@@ -22,6 +22,8 @@ interface Entry {
 }
 
 const entries = new Map<string, Entry>()
+// What programs write as they go is in no change log: it is read again whenever somebody comes back to it.
+const untold = new Set(['Identity', 'Usage'])
 const kept = 60 // addresses that nobody shows, to be there at once when somebody comes back
 
 const nothing: ReadonlySignal<Query<unknown>> = signal({ data: undefined, error: undefined, loading: false })
@@ -55,7 +57,7 @@ function useEntry<T>(path: string | null, models: readonly string[], read: Entry
   useEffect(() => {
     if (!entry) return
     entry.users++
-    if (entry.stale) void refetch(entry)
+    if (entry.stale || (entry.users === 1 && entry.models.some(m => untold.has(m)))) void refetch(entry)
     return () => {
       entry.users--
       prune()
@@ -92,8 +94,8 @@ export function changed(models: readonly string[]) {
   invalidate(e => e.models.some(m => m === '*' || models.includes(m)))
 }
 
-/** changedAll reads everything again, after an interruption. */
-export const changedAll = () => invalidate(() => true)
+/** changedAll reads everything again of which an interruption may have hidden a change. Usage changes without being told of, and may be asked for a few times a minute only. */
+export const changedAll = () => invalidate(e => !e.models.includes('Usage'))
 
 function invalidate(which: (e: Entry) => boolean) {
   for (const e of entries.values()) {

@@ -27,7 +27,11 @@ function shared(account: number, source: Source, hear: (n: News) => void): Conne
   port.onmessage = ({ data }: MessageEvent<News>) => hear(data)
   port.postMessage(source)
   const bye = () => port.postMessage('bye')
-  const back = (e: PageTransitionEvent) => e.persisted && port.postMessage(source)
+  const back = (e: PageTransitionEvent) => {
+    if (!e.persisted) return
+    port.postMessage(source)
+    hear({ kind: 'gap' }) // the page stood still meanwhile
+  }
   window.addEventListener('pagehide', bye)
   window.addEventListener('pageshow', back)
   return {

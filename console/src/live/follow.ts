@@ -25,7 +25,6 @@ const silence = 40_000 // the server says something every 15 s
 
 /** follow runs until the signal ends it. It goes from node to node as they fail. */
 export async function follow(source: () => Source, tell: (n: News) => void, signal: AbortSignal) {
-  let epoch = ''
   for (let turn = 0; !signal.aborted; turn++) {
     const { authorization, origins } = source()
     const origin = origins[turn % origins.length]!
@@ -34,8 +33,7 @@ export async function follow(source: () => Source, tell: (n: News) => void, sign
         tell({ kind: 'change', event: JSON.parse(line.slice(6)) as ChangeEvent })
       } else if (line !== ': ping') {
         tell({ kind: 'up', origin })
-        if (epoch !== '') tell({ kind: 'gap' })
-        epoch = line
+        tell({ kind: 'gap' }) // the first time, too: the page began to read before
       }
     })
     if (signal.aborted) return

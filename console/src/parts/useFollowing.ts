@@ -1,20 +1,37 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { me } from '../state/session'
+
+// Drafts that were neither saved nor discarded when their form went, as by a filter or a sign-out: whoever opens it again goes on from there.
+const left = new Map<string, { from: unknown; draft: unknown }>()
 
 /**
  * useFollowing is a draft of what is stored. When that changes meanwhile, merge says what becomes of the draft: by default the members that
- * changed are as they are stored now, and what was typed into the others stays.
+ * changed are as they are stored now, and what was typed into the others stays. A draft with a name outlives its form.
  */
-export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T, draft: T) => T = byMember) {
-  const [draft, setDraft] = useState(stored)
-  const last = useRef(stored)
+export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T, draft: T) => T = byMember, name?: string) {
+  const [key] = useState(() => name && `${me.peek()?.id} ${name}`)
+  const [found] = useState(() => (key ? (left.get(key) as { from: T; draft: T } | undefined) : undefined))
+  const [draft, setDraft] = useState(found?.draft ?? stored)
+  const last = useRef(found?.from ?? stored)
   const known = JSON.stringify(stored)
+  const dirty = JSON.stringify(draft) !== known
   // Before anybody can type: the first time too.
   useLayoutEffect(() => {
     const from = last.current
     last.current = stored
     setDraft(d => merge(from, stored, d))
   }, [known])
-  return { draft, setDraft, dirty: JSON.stringify(draft) !== known }
+  const newest = useRef({ draft, dirty })
+  newest.current = { draft, dirty }
+  useEffect(
+    () => () => {
+      if (!key) return
+      if (newest.current.dirty) left.set(key, { from: last.current, draft: newest.current.draft })
+      else left.delete(key)
+    },
+    [],
+  )
+  return { draft, setDraft, dirty }
 }
 
 function byMember<T extends object>(from: T, to: T, draft: T): T {

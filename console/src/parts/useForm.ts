@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { APIError, messageOf } from '../api/error'
+import { useFollowing } from './useFollowing'
 
 /** Submission is a form's: whether one is under way, and what the server said of the last one. */
 export interface Submission {
@@ -33,10 +34,10 @@ export function useForm(submit: () => Promise<unknown>): Submission {
   return { busy, message, fields, onSubmit }
 }
 
-/** useDraft is useForm for a form of texts: it keeps what was typed, and field() is what the Field of that name needs. */
-export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>) {
-  const [draft, setDraft] = useState(first)
+/** useDraft is useForm for a form of texts: it keeps what was typed, follows what is stored (see useFollowing), and field() is what the Field of that name needs. */
+export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, name?: string) {
+  const { draft, setDraft } = useFollowing(first, undefined, name)
   const form = useForm(() => submit(draft))
-  const field = (name: keyof T & string) => ({ value: draft[name], change: (value: string) => setDraft({ ...draft, [name]: value }), error: form.fields[name] })
+  const field = (of: keyof T & string) => ({ value: draft[of], change: (value: string) => setDraft({ ...draft, [of]: value }), error: form.fields[of] })
   return { draft, setDraft, form, field }
 }

@@ -4,6 +4,7 @@ import { Banner } from './Banner'
 import { EnvironmentBanner } from './EnvironmentBanner'
 import { NotFound } from './NotFound'
 import { prefixes } from '../links'
+import { Boundary } from '../parts/Boundary'
 import { PaletteKeys } from '../palette/Palette'
 import { pages } from '../routes'
 import { Placed } from './Placed'
@@ -29,12 +30,14 @@ export function Shell() {
         <SecondFactorDue />
         <EnvironmentBanner />
         <main id="main" class="main" tabIndex={-1}>
-          <Router>
-            {pages.map(p => (
-              <Route key={p.scope + p.path} path={prefixes[p.scope] + p.path} component={Placed} page={p} />
-            ))}
-            <Route default component={NotFound} />
-          </Router>
+          <Boundary>
+            <Router>
+              {pages.map(p => (
+                <Route key={p.scope + p.path} path={prefixes[p.scope] + p.path} component={Placed} page={p} />
+              ))}
+              <Route default component={NotFound} />
+            </Router>
+          </Boundary>
         </main>
       </div>
     </div>

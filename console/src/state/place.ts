@@ -50,13 +50,14 @@ export function useProjects(organisation: number | undefined) {
   return useQuery<Project[]>(projectsPath(organisation), ['Project']).data
 }
 
-export function useEnvironments(project: number | undefined) {
-  return useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment']).data?.results
-}
+export const useEnvironmentList = (project: number | undefined) =>
+  useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment'])
+
+export const useEnvironments = (project: number | undefined) => useEnvironmentList(project).data?.results
 
 /** useNamedEnvironment is the environment with a key, or why there is none. */
 export function useNamedEnvironment(project: number, key: string): { environment?: Environment | undefined; error?: string | undefined } {
-  const { data, error, loading } = useQuery<Page<Environment>>(`/api/v1/environments/?project=${project}`, ['Environment'])
+  const { data, error, loading } = useEnvironmentList(project)
   const environment = data?.results.find(e => e.api_key === key)
   return environment ? { environment } : { error: error ?? (data && !loading ? 'There is no such environment.' : undefined) }
 }

@@ -1,4 +1,5 @@
 import '../../styles/account.css'
+import { messageOf } from '../../api/error'
 import { request } from '../../api/request'
 import type { User } from '../../api/types'
 import { write } from '../../api/write'
@@ -6,6 +7,7 @@ import { Field } from '../../parts/Field'
 import { Form } from '../../parts/Form'
 import { Sheet } from '../../parts/Sheet'
 import { useDraft } from '../../parts/useForm'
+import { failed } from '../../state/receipts'
 import { me, signOut } from '../../state/session'
 import { Password } from './Password'
 import { SecondFactor } from './SecondFactor'
@@ -31,7 +33,7 @@ export function AccountPage() {
             <button type="button" class="button" onClick={() => void signOut(false)}>
               Sign out here
             </button>
-            <button type="button" class="button danger" onClick={() => void signOut(true)}>
+            <button type="button" class="button danger" onClick={() => void signOut(true).catch((e: unknown) => failed('You are still signed in everywhere', messageOf(e)))}>
               Sign out everywhere
             </button>
           </>

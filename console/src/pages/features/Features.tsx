@@ -3,7 +3,6 @@ import { useMemo, useState } from 'preact/hooks'
 import '../../styles/features.css'
 import { useList } from '../../api/query'
 import type { Feature, Tag } from '../../api/types'
-import { environmentLink } from '../../links'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
 import { useNamedEnvironment } from '../../state/place'
@@ -23,7 +22,7 @@ interface Props {
 
 /** Features lists the flags of an environment; the address may name one, which is opened beside the list. */
 export function Features({ project, environment: key, feature, tab = 'value' }: Props) {
-  const { query, route } = useLocation()
+  const { path, query, route } = useLocation()
   const { environment, error } = useNamedEnvironment(project, key)
   const tags = useList<Tag>(`/api/v1/projects/${project}/tags/`, ['Tag']).data
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels)
@@ -31,7 +30,7 @@ export function Features({ project, environment: key, feature, tab = 'value' }: 
   const filter = readFilter(query)
   const shown = useMemo(() => apply(filter, features.data ?? []), [features.data, writeFilter(filter)])
   const opened = feature === undefined ? undefined : features.data?.find(f => f.id === Number(feature))
-  const change = (f: Filter) => route(environmentLink(project, key, 'features') + writeFilter(f), true)
+  const change = (f: Filter) => route(path + writeFilter(f), true) // what is open beside the list stays open
   return (
     <div class={`features ${opened ? 'opened' : ''}`}>
      <div class="features-list">

@@ -1,9 +1,9 @@
-import { useLayoutEffect, useState } from 'preact/hooks'
 import { useList } from '../../api/query'
 import type { Flag, FlagOverride, Segment } from '../../api/types'
 import { Icon } from '../../parts/Icon'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
+import { useFollowing } from '../../parts/useFollowing'
 import { useReorder } from '../../parts/useReorder'
 import { saveOverrides, type Spot } from './flag'
 import { ValueEditor } from './ValueEditor'
@@ -16,10 +16,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { feature, project } = spot
   const segments = useList<Segment>(`/api/v1/projects/${project}/segments/`, ['Segment']).data ?? []
   const before = ordered(flag)
-  const [draft, setDraft] = useState(before)
-  const known = JSON.stringify(before)
-  useLayoutEffect(() => setDraft(before), [known])
-  const dirty = JSON.stringify(draft) !== known
+  const { draft, setDraft, dirty } = useFollowing(before, merged, `segment overrides of ${feature.id} in ${spot.environment.id}`)
   const valid = draft.every(o => sum(o.variants) <= 100 && (o.value?.type !== 'integer' || /^-?\d+$/.test(o.value.value)))
   const nameOf = (i: number) => segments.find(s => s.id === draft[i]?.segment.id)?.name ?? `segment ${draft[i]?.segment.id}`
   const reorder = useReorder(draft.length, nameOf, (from, to) => setDraft(d => moved(d, from, to)))
@@ -92,4 +89,22 @@ function moved<T>(list: T[], from: number, to: number): T[] {
   const next = list.slice()
   next.splice(to, 0, ...next.splice(from, 1))
   return next
+}
+
+/**
+ * merged keeps of a draft what nobody else saved meanwhile: an override that somebody changed, made or removed is as it is stored now, and the
+ * others stay as they were edited. The order is the stored one if it alone changed.
+ */
+function merged(from: Override[], to: Override[], draft: Override[]): Override[] {
+  const find = (list: Override[], o: Override) => list.find(x => x.segment.id === o.segment.id)
+  const untouched = (o: Override) => JSON.stringify(find(from, o)) === JSON.stringify(find(to, o))
+  const next = draft.flatMap(o => (untouched(o) ? o : (find(to, o) ?? [])))
+  to.forEach((o, i) => {
+    if (!untouched(o) && !find(next, o)) next.splice(i, 0, o)
+  })
+  const order = (a: Override[], b: Override[]) => a.filter(o => find(b, o)).map(o => o.segment.id).join()
+  const moved = (a: Override[], b: Override[]) => order(a, b) !== order(b, a)
+  if (!moved(from, to) || moved(from, draft)) return next
+  const place = (o: Override) => to.findIndex(x => x.segment.id === o.segment.id) >>> 0 // what is not stored comes last
+  return next.toSorted((a, b) => place(a) - place(b))
 }

@@ -1,30 +1,41 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { Feature, Tag } from '../../api/types'
 import { write } from '../../api/write'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
 import { Switch } from '../../parts/Switch'
-import { useForm } from '../../parts/useForm'
+import { useDraft } from '../../parts/useForm'
 import { featureModels, type Spot } from './flag'
 
 /** SettingsTab is what a feature has in common in all environments. */
 export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gone: () => void }) {
   const { feature, project } = spot
-  const [description, setDescription] = useState(feature.description ?? '')
   const [deleting, setDeleting] = useState(false)
   const path = `/api/v1/projects/${project}/features/${feature.id}/`
   const patch = (change: Partial<Feature>, label: string, undo?: () => unknown) => write('PATCH', path, change, { label, models: featureModels, undo })
-  const form = useForm(() => patch({ description }, `Description of ${feature.name} changed`, () => patch({ description: feature.description }, `Description of ${feature.name} as before`)))
+  const { draft, form, field } = useDraft(
+    { description: feature.description ?? '' },
+    ({ description }) => patch({ description }, `Description of ${feature.name} changed`, () => patch({ description: feature.description }, `Description of ${feature.name} as before`)),
+    `description of ${feature.id}`,
+  )
+  const wanted = useRef<{ tags: number[]; underWay: number }>({ tags: [], underWay: 0 }) // what is read between two ticks has not the second
+  const saving = useRef<Promise<unknown>>(Promise.resolve())
   const tag = (t: Tag) => {
-    const has = feature.tags.includes(t.id)
-    const next = has ? feature.tags.filter(id => id !== t.id) : [...feature.tags, t.id]
-    void patch({ tags: next }, `${feature.name} ${has ? 'no longer has' : 'has'} the tag ${t.label}`, () => patch({ tags: feature.tags }, `Tags of ${feature.name} as before`)).catch(() => {})
+    const before = wanted.current.underWay > 0 ? wanted.current.tags : feature.tags
+    const has = before.includes(t.id)
+    const tags = has ? before.filter(id => id !== t.id) : [...before, t.id]
+    wanted.current.tags = tags
+    wanted.current.underWay++
+    saving.current = saving.current
+      .then(() => patch({ tags }, `${feature.name} ${has ? 'no longer has' : 'has'} the tag ${t.label}`, () => patch({ tags: before }, `Tags of ${feature.name} as before`)))
+      .catch(() => {})
+      .finally(() => wanted.current.underWay--)
   }
   return (
     <>
       <form class="inline-form" onSubmit={form.onSubmit}>
-        <Field label="Description" autocomplete="off" value={description} change={setDescription} error={form.fields.description ?? (form.message || undefined)} />
-        <button class="button" disabled={form.busy || description === (feature.description ?? '')}>
+        <Field label="Description" autocomplete="off" {...field('description')} error={form.fields.description ?? (form.message || undefined)} />
+        <button class="button" disabled={form.busy || draft.description === (feature.description ?? '')}>
           Save
         </button>
       </form>

@@ -9,10 +9,21 @@ import { parse, setValue, shown, type Spot } from './flag'
  */
 export function ValueCell({ spot, query }: { spot: Spot; query: string }) {
   const [editing, setEditing] = useState(false)
+  const [refused, setRefused] = useState<string>() // what was typed, to be mended
   const { route } = useLocation()
   const state = spot.feature.environment_feature_state
   const value = state?.feature_state_value ?? null
-  if (editing) return <Editor spot={spot} done={() => setEditing(false)} />
+  if (editing) {
+    const done = () => {
+      setEditing(false)
+      setRefused(undefined)
+    }
+    const again = (text: string) => {
+      setRefused(text)
+      setEditing(true)
+    }
+    return <Editor spot={spot} first={refused} done={done} refused={again} />
+  }
   return (
     <button
       type="button"
@@ -26,15 +37,26 @@ export function ValueCell({ spot, query }: { spot: Spot; query: string }) {
   )
 }
 
-function Editor({ spot, done }: { spot: Spot; done: () => void }) {
+interface EditorProps {
+  spot: Spot
+  /** What stands in it at first, other than the value. */
+  first: string | undefined
+  done: () => void
+  refused: (text: string) => void
+}
+
+function Editor({ spot, first, done, refused }: EditorProps) {
   const before = spot.feature.environment_feature_state?.feature_state_value ?? null
-  const [text, setText] = useState(before === null ? '' : String(before))
+  const [text, setText] = useState(first ?? (before === null ? '' : String(before)))
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => input.current?.select(), [])
+  useEffect(() => {
+    // After a refusal somebody may type elsewhere by now.
+    if (first === undefined || document.activeElement === document.body) input.current?.select()
+  }, [])
   const finish = (keep: boolean) => {
     done()
     const value = parse(text, before)
-    if (keep && value !== before) void setValue(spot, value).catch(() => {})
+    if (keep && value !== before) void setValue(spot, value).catch(() => refused(text))
   }
   return (
     <input

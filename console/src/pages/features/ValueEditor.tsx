@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks'
+import { useId, useRef } from 'preact/hooks'
 import type { TypedValue } from '../../api/types'
 
 const types = { string: 'Text', integer: 'Number', boolean: 'Yes or no', none: 'None' } as const
@@ -13,6 +13,13 @@ interface Props {
 export function ValueEditor({ label, value, change }: Props) {
   const id = useId()
   const type = value?.type ?? 'none'
+  const chosen = useRef<{ from: TypedValue | null; to: TypedValue | null } | undefined>(undefined) // a type that was chosen by mistake takes nothing away
+  const choose = (type: keyof typeof types) => {
+    const from = chosen.current && sameValue(value, chosen.current.to) ? chosen.current.from : value
+    const to = type === (from?.type ?? 'none') ? from : convert(from, type)
+    chosen.current = { from, to }
+    change(to)
+  }
   return (
     <div class="value-editor">
       <label for={id} class="visually-hidden">
@@ -35,7 +42,7 @@ export function ValueEditor({ label, value, change }: Props) {
           No value: programs get null.
         </p>
       )}
-      <select class="select type-select" aria-label={`Type of ${label}`} value={type} onChange={e => change(convert(value, e.currentTarget.value as keyof typeof types))}>
+      <select class="select type-select" aria-label={`Type of ${label}`} value={type} onChange={e => choose(e.currentTarget.value as keyof typeof types)}>
         {(Object.keys(types) as (keyof typeof types)[]).map(t => (
           <option key={t} value={t}>
             {types[t]}

@@ -17,7 +17,7 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const options = feature.multivariate_options
   const saved = flag.environment_default
   const before: Draft = { value: saved.value, variants: weightsOf(options, saved.variants) }
-  const { draft, setDraft, dirty } = useFollowing(before, merged)
+  const { draft, setDraft, dirty } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
   const change = () => {

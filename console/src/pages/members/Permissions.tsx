@@ -3,6 +3,7 @@ import '../../styles/members.css'
 import { useList, useQuery } from '../../api/query'
 import { Empty } from '../../parts/Empty'
 import { Select } from '../../parts/Select'
+import { Waiting } from '../../parts/Waiting'
 import { environmentKey, projectID, useEnvironments, useProjects } from '../../state/place'
 import { PermissionSet, type Holder } from './PermissionSet'
 import { groupModels, memberModels, organisationPath, personName, type Group, type Member } from './types'
@@ -26,7 +27,8 @@ export function Permissions({ organisation, kind, id }: Props) {
   const environments = useEnvironments(project?.id)
   const [chosenKey, setChosenKey] = useState(environmentKey.value)
   const environment = environments?.find(e => e.api_key === chosenKey) ?? environments?.[0]
-  if (!name) return (holder.kind === 'user' ? members.data : groups.data) ? <Empty icon="members" title="There is nobody of that name" /> : <div class="page" aria-busy="true" />
+  const holders = holder.kind === 'user' ? members : groups
+  if (!name) return holders.data ? <Empty icon="members" title="There is nobody of that name" /> : <Waiting error={holders.error} />
   return (
     <div class="page">
       <p>

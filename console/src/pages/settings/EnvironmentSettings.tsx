@@ -38,7 +38,7 @@ export function EnvironmentSettings({ project, environment: key }: { project: nu
     <div class="page">
       <h1>Settings of {e.name}</h1>
       <Sheet title="Environment">
-        <Names key={JSON.stringify([e.id, e.name, e.description, e.banner_text])} environment={e} patch={patch} />
+        <Names key={e.id} environment={e} patch={patch} />
       </Sheet>
       <Sheet title="What clients get">
         <div class="form">

@@ -26,7 +26,7 @@ export function OrganisationSettings({ organisation }: { organisation: string })
     <div class="page">
       <h1>Settings of {o.name}</h1>
       <Sheet title="Organisation">
-        <Names key={JSON.stringify([o.name, o.webhook_notification_email])} organisation={o} patch={patch} />
+        <Names key={o.id} organisation={o} patch={patch} />
       </Sheet>
       <Sheet title="Rules">
         <Setting

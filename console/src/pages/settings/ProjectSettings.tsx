@@ -42,7 +42,7 @@ export function ProjectSettings({ project: id }: { project: number }) {
         {count(p.total_features)} of {count(p.max_features_allowed)} features, {count(p.total_segments)} of {count(p.max_segments_allowed)} segments.
       </p>
       <Sheet title="Project">
-        <Names key={JSON.stringify([p.name, p.feature_name_regex])} project={p} patch={patch} />
+        <Names key={p.id} project={p} patch={patch} />
       </Sheet>
       <Environments project={id} />
       <Sheet title="Features">

@@ -20,7 +20,7 @@ export function Usage({ organisation: id }: { organisation: string }) {
   if (chosen.project) q.set('project_id', chosen.project)
   if (chosen.environment) q.set('environment_id', chosen.environment)
   if (chosen.period) q.set('period', chosen.period)
-  const used = useQuery<Used[]>(`/api/v1/organisations/${id}/usage-data/${q.size > 0 ? `?${q}` : ''}`, [])
+  const used = useQuery<Used[]>(`/api/v1/organisations/${id}/usage-data/${q.size > 0 ? `?${q}` : ''}`, ['Usage'])
   if (used.error && !used.data) return <Empty icon="alert" title={used.error} />
   const days = perDay(used.data ?? [], chosen.period ? 90 : 30)
   const all = days.reduce((sum, d) => sum + total(d), 0)
