@@ -94,8 +94,11 @@ export function changed(models: readonly string[]) {
   invalidate(e => e.models.some(m => m === '*' || models.includes(m)))
 }
 
-/** changedAll reads everything again of which an interruption may have hidden a change. Usage changes without being told of, and may be asked for a few times a minute only. */
-export const changedAll = () => invalidate(e => !e.models.includes('Usage'))
+/**
+ * changedAll reads everything again, after an interruption. No stream tells of usage, for which one may ask a few times a minute only: where none
+ * was interrupted, it can stay.
+ */
+export const changedAll = (usage: boolean) => invalidate(e => usage || !e.models.includes('Usage'))
 
 function invalidate(which: (e: Entry) => boolean) {
   for (const e of entries.values()) {

@@ -10,6 +10,7 @@ export interface ChangeEvent {
 /** News is what those who follow hear. */
 export type News =
   | { kind: 'change'; event: ChangeEvent }
+  | { kind: 'begun' } // what was read before may be old already
   | { kind: 'gap' } // something may have been missed
   | { kind: 'down'; origin: string } // the node there was lost
   | { kind: 'up'; origin: string }
@@ -25,6 +26,7 @@ const silence = 40_000 // the server says something every 15 s
 
 /** follow runs until the signal ends it. It goes from node to node as they fail. */
 export async function follow(source: () => Source, tell: (n: News) => void, signal: AbortSignal) {
+  let epoch = ''
   for (let turn = 0; !signal.aborted; turn++) {
     const { authorization, origins } = source()
     const origin = origins[turn % origins.length]!
@@ -33,7 +35,8 @@ export async function follow(source: () => Source, tell: (n: News) => void, sign
         tell({ kind: 'change', event: JSON.parse(line.slice(6)) as ChangeEvent })
       } else if (line !== ': ping') {
         tell({ kind: 'up', origin })
-        tell({ kind: 'gap' }) // the first time, too: the page began to read before
+        tell({ kind: epoch === '' ? 'begun' : 'gap' })
+        epoch = line
       }
     })
     if (signal.aborted) return

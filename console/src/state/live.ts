@@ -46,8 +46,11 @@ function hear(n: News) {
       live.value = false
       void refreshNodes().catch(() => {}) // finds the next node, and says so
       break
+    case 'begun':
+      changedAll(false)
+      break
     case 'gap':
-      changedAll()
+      changedAll(true)
       break
     case 'change': {
       // What this tab has just written it has read again already. The event may tell of more: of another tab, say, or what went with it.
