@@ -6,7 +6,7 @@ import { logIn, receipt, signIn } from './world'
 
 // What somebody typed stays, whatever they or others do meanwhile; and what others do is shown, whenever they do it.
 
-startDemo()
+startDemo('--usage-per-minute', '0')
 
 const make = (name: string, more: object = {}) => api.send('POST', '/api/v1/projects/1/features/', { name, ...more })
 const features = () => `${nodes[0]!.origin}/projects/1/environments/${key}/features`
