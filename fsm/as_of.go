@@ -18,6 +18,11 @@ var ErrTooEarly = errors.New("the change log does not reach back that far")
 func (s *State) AsOf(kept func(index uint64, at Time) bool) (*State, error) {
 	past := *s
 	entries := slices.Collect(ChangeLog.Refs(s)) // by id: in the order of the log
+	if len(entries) == 0 && !kept(s.Index, s.Time) {
+		if last, _ := sequences.Get(s, uint64(ChangeLog.def.number)); last.Last > 0 {
+			return nil, fmt.Errorf("%w: it is empty", ErrTooEarly)
+		}
+	}
 	past.rows = s.rows.fork()
 	for i, e := range slices.Backward(entries) {
 		if kept(e.Index, e.Time) {

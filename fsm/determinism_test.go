@@ -45,6 +45,9 @@ func TestDeterminism(t *testing.T) {
 		for _, environment := range f.ids.Environments() {
 			st := f.ids.Environment(environment)
 			require.Len(t, st.Scan(nil, nil, st.Count()+1), st.Count(), "seed %d, run %d", seed, run)
+			require.Len(t, st.Page(0, st.Count()+1), st.Count(), "seed %d, run %d", seed, run)
+			_, found := st.Contains("user", 0, 1)
+			require.Equal(t, st.Count(), found, "seed %d, run %d", seed, run)
 		}
 	}
 }
@@ -184,8 +187,17 @@ func randomOps(r *rand.Rand, n int) []byte {
 			Kind: identity.KindUpsert, Environment: 1 + uint64(r.IntN(2)), Identifier: fmt.Appendf(nil, "user-%d", r.IntN(50)),
 			Traits: []identity.TraitOp{{Key: fmt.Appendf(nil, "k%d", r.IntN(5)), Value: fmt.Appendf(nil, "%d", r.IntN(9))}},
 		}
-		if r.IntN(4) == 0 {
+		switch kind := r.IntN(40); {
+		case kind < 10:
 			op = identity.Op{Kind: identity.KindDelete, Environment: op.Environment, Identifier: op.Identifier}
+		case kind < 14:
+			op = identity.Op{Kind: identity.KindRename, Environment: op.Environment, Identifier: op.Identifier, NewIdentifier: fmt.Appendf(nil, "user-%d", r.IntN(50))}
+		case kind < 18:
+			op = identity.Op{Kind: identity.KindSetAlias, Environment: op.Environment, Identifier: op.Identifier, Alias: fmt.Appendf(nil, "alias-%d", r.IntN(9))}
+		case kind < 20:
+			op = identity.Op{Kind: identity.KindDeleteTraitKey, Environment: op.Environment, Key: op.Traits[0].Key}
+		case kind == 20:
+			op = identity.Op{Kind: identity.KindDropEnvironment, Environment: op.Environment}
 		}
 		ops = identity.AppendOp(ops, &op)
 	}

@@ -59,6 +59,9 @@ type Scheduler struct {
 	every     time.Duration
 	limitsDue Time // when limits of API calls are looked at next; the loop's own, as are the following
 
+	orphansDue Time           // when identities of no environment are looked for next
+	orphans    map[uint64]int // environments that have them, and how often that was seen
+
 	most   int             // rows that may become live in one write
 	tried  []rowKey        // what the write at hand makes live
 	putOff map[rowKey]Time // what could not become live, and until when it is left alone
@@ -106,7 +109,7 @@ func (s *Scheduler) due(ctx context.Context) error {
 	var failed error
 	for _, job := range []scheduled{
 		goLive(s, featureStatesScheduled, scheduledState, stateLive), goLive(s, featureVersionsScheduled, scheduledVersion, versionLive),
-		s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits,
+		s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits, s.orphanedIdentities,
 	} {
 		failed = errors.Join(failed, s.turns(ctx, job, now))
 	}
@@ -142,8 +145,9 @@ func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
 	})
 }
 
+// oldChanges leaves the newest entry: it tells since when nothing has changed, which [State.AsOf] asks.
 func (s *Scheduler) oldChanges(r Reader, now Time) func(*Tx) {
-	return sweep(ChangeLog, ChangeLog.Refs(r), sizesOf(r).changeLog, s.retention.ChangeLogBytes, func(c *ChangeLogEntry) (bool, uint64) { // ids grow with time
+	return sweep(ChangeLog, allButLast(ChangeLog.Refs(r)), sizesOf(r).changeLog, s.retention.ChangeLogBytes, func(c *ChangeLogEntry) (bool, uint64) { // ids grow with time
 		return c.Time.Add(s.retention.ChangeLog) <= now, changeLogMemory.of(int(c.Size))
 	})
 }
@@ -154,10 +158,24 @@ func (s *Scheduler) oldAudit(r Reader, now Time) func(*Tx) {
 	})
 }
 
+// oldUsage judges counts by the end of their day: what is counted now is not old already.
 func (s *Scheduler) oldUsage(r Reader, now Time) func(*Tx) {
 	return sweep(Usages, UsagesByBucket.Refs(r), sizesOf(r).usage, s.retention.UsageBytes, func(u *Usage) (bool, uint64) {
-		return u.Bucket.Add(s.retention.Usage) <= now, usageMemory.of(usageSize + len(u.Labels))
+		return u.Bucket.Add(usageDay+s.retention.Usage) <= now, usageMemory.of(usageSize + len(u.Labels))
 	})
+}
+
+// allButLast yields all rows but the last one.
+func allButLast[R any](rows iter.Seq[*R]) iter.Seq[*R] {
+	return func(yield func(*R) bool) {
+		var last *R
+		for row := range rows {
+			if last != nil && !yield(last) {
+				return
+			}
+			last = row
+		}
+	}
 }
 
 // sweep returns the removal of the rows that are too old, and of as many more as

@@ -19,6 +19,9 @@ const (
 	UsageEvaluation          UsageKind = 5 // flag evaluations reported by SDKs
 )
 
+// usageDay is how long a counter counts.
+const usageDay = 24 * time.Hour
+
 // Usage is one counter: how often, within the bucket that starts at Bucket.
 type Usage struct {
 	ID          uint64    `cbor:"1,keyasint"`

@@ -88,7 +88,7 @@ func (c *UsageCounter) Add(environment uint64, kind UsageKind, feature uint64, l
 }
 
 // day is the bucket of now: all that is asked of the counts is by day.
-func (c *UsageCounter) day() Time { return TimeOf(c.clock().Truncate(24 * time.Hour)) }
+func (c *UsageCounter) day() Time { return TimeOf(c.clock().Truncate(usageDay)) }
 
 // Stop flushes once more and ends the counter.
 func (c *UsageCounter) Stop() { c.loop.Stop() }

@@ -274,6 +274,9 @@ func TestRetention(t *testing.T) {
 		return putTag("x")(tx)
 	})
 	require.NoError(t, err)
+	_, err = w.Write(t.Context(), Author{}, putTag("y"))
+	require.NoError(t, err)
+	last := p.fsm.State()
 	now = now.Add(2 * time.Hour)
 	require.NoError(t, s.due(t.Context()))
 	st := p.fsm.State()
@@ -283,11 +286,52 @@ func TestRetention(t *testing.T) {
 	for range AuditLogs.All(st) {
 		t.Fatal("an old audit row stayed")
 	}
-	for range ChangeLog.All(st) {
-		t.Fatal("an old change stayed")
+	for c := range ChangeLog.All(st) {
+		require.Equal(t, last.Index, c.Index, "an old change stayed")
 	}
 	require.Zero(t, st.sizes.answers)
+
+	// The newest change stays: a moment before it is told from one after it.
+	past, err := st.AsOf(func(_ uint64, at Time) bool { return at <= last.Time })
+	require.NoError(t, err)
+	require.Equal(t, 2, past.rows.count(Tags.def))
+	_, err = st.AsOf(func(_ uint64, at Time) bool { return at < last.Time })
+	require.ErrorIs(t, err, ErrTooEarly)
+
+	// Below is what earlier versions left behind: nothing.
+	_, err = w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		for c := range ChangeLog.All(tx) {
+			defer ChangeLog.Delete(tx, c.ID)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	st = p.fsm.State()
 	require.Zero(t, st.sizes.changeLog)
+	_, err = st.AsOf(func(_ uint64, at Time) bool { return at < last.Time })
+	require.ErrorIs(t, err, ErrTooEarly)
+	_, err = st.AsOf(func(_ uint64, at Time) bool { return at <= st.Time })
+	require.NoError(t, err)
+}
+
+// A count is of a whole day: one that is still counted is not old, whatever retention says.
+func TestRetentionOfUsage(t *testing.T) {
+	w, p := newTestWriter(t)
+	day := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := day.Add(13 * time.Hour)
+	r := DefaultRetention()
+	r.Usage = time.Hour
+	s := &Scheduler{fsm: p.fsm, writer: w, clock: func() time.Time { return now }, retention: r, log: slog.New(slog.DiscardHandler)}
+	_, err := w.Write(t.Context(), Author{}, func(tx *Tx) error {
+		Usages.Put(tx, Usage{Environment: 1, Bucket: TimeOf(day), Count: 5})
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.due(t.Context()))
+	require.Equal(t, 1, p.fsm.State().rows.count(Usages.def))
+	now = day.Add(25 * time.Hour)
+	require.NoError(t, s.due(t.Context()))
+	require.Zero(t, p.fsm.State().rows.count(Usages.def))
 }
 
 func TestScheduledStateBecomesLive(t *testing.T) {
