@@ -149,7 +149,18 @@ func organisationByUUID(c *Ctx, in struct {
 func updateOrganisation(c *Ctx, in organisationInput) (organisationJSON, error) {
 	o := c.Organisation
 	in.apply(&o)
+	c.touchOrganisation(c.Organisation, o)
 	return c.renderOrganisation(fsm.Organisations.Put(c.Tx, o)), nil
+}
+
+// touchOrganisation moves updated_at of all environments on if what the environment document shows of their organisation changed.
+func (c *Ctx) touchOrganisation(before, after fsm.Organisation) {
+	if before.Name == after.Name && before.PersistTraitData == after.PersistTraitData {
+		return
+	}
+	for p := range fsm.ProjectsByOrganisation.All(c, after.ID) {
+		c.Tx.TouchProject(p.ID)
+	}
 }
 
 func deleteOrganisation(c *Ctx, _ organisationRef) (route.Empty, error) {

@@ -66,6 +66,7 @@ func setOrganisationSettings(c *Ctx, in organisationSettingsInput) (organisation
 	if err != nil {
 		return organisationSettings{}, err
 	}
+	before := o
 	in.StopServingFlags.Into(&o.StopServingFlags)
 	in.PersistTraitData.Into(&o.PersistTraitData)
 	in.BlockAccessToAdmin.Into(&o.BlockAccessToAdmin)
@@ -73,6 +74,7 @@ func setOrganisationSettings(c *Ctx, in organisationSettingsInput) (organisation
 	in.MaxProjects.Into(&o.MaxProjects)
 	in.MaxAPICalls.Into(&o.MaxAPICalls)
 	o.APICallsExceeded = o.OverAPICalls(c, c.Now())
+	c.touchOrganisation(before, o)
 	return c.renderOrganisationSettings(fsm.Organisations.Put(c.Tx, o)), nil
 }
 

@@ -40,6 +40,26 @@ func TestOrganisationSettings(t *testing.T) {
 	require.Equal(t, true, h.get(path, 200).object()["stop_serving_flags"], "what is not sent stays")
 }
 
+// The environment document shows the organisation's name, and whether traits are stored.
+func TestWhatClientsSeeOfAnOrganisationMovesUpdatedAt(t *testing.T) {
+	h := newHarness(t)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		h.admin.IsSuperuser = true
+		fsm.Users.Put(tx, h.admin)
+		return nil
+	})
+	settings := fmt.Sprintf("/api/flagraft/v1/organisations/%d/", h.organisation.ID)
+	for _, change := range [][2]string{{h.organisationPath(), `{"name":"Renamed"}`}, {settings, `{"persist_trait_data":false}`}} {
+		before := h.movedOn()
+		h.patch(change[0], change[1], 200)
+		require.Greater(t, h.movedOn(), before, change)
+	}
+	before := h.movedOn()
+	h.patch(h.organisationPath(), `{"name":"Renamed","force_2fa":false}`, 200)
+	h.patch(settings, `{"persist_trait_data":false,"max_seats":7}`, 200)
+	require.Equal(t, before, h.movedOn())
+}
+
 func TestOrganisationLimits(t *testing.T) {
 	h := newHarness(t)
 	link := h.post(h.organisationPath()+"invite-links/", `{}`, 201).object()["hash"].(string)
