@@ -17,6 +17,9 @@ import (
 
 const exportPath = "/api/flagraft/v1/export/"
 
+// clockSkew is how far a caller's clock may be ahead of ours.
+const clockSkew = time.Minute
+
 func (n *Node) exportRows() []route.Row {
 	return []route.Row{{Method: "GET", Path: exportPath, OperationID: "flagraft_v1_export_retrieve", Tag: "Backups", Kind: route.Local,
 		Auth: route.Superuser, Summary: "Export organisations as JSON.",
@@ -80,11 +83,17 @@ func (n *Node) exported(q url.Values) (*fsm.State, portable.Options, error) {
 		if err != nil {
 			return nil, o, route.Field("as_of", "A time like 2026-03-01T12:00:00Z is needed.")
 		}
+		if now := n.Clock(); t.After(now.Add(clockSkew)) {
+			return nil, o, route.Field("as_of", fmt.Sprintf("This is in the future: it is %s.", now.UTC().Format(time.RFC3339)))
+		}
 		kept = func(_ uint64, when fsm.Time) bool { return when <= fsm.TimeOf(t) }
 	case index != "":
 		limit, err := strconv.ParseUint(index, 10, 64)
 		if err != nil {
 			return nil, o, route.Field("index", "A valid integer is required.")
+		}
+		if limit > state.Index {
+			return nil, o, route.Field("index", fmt.Sprintf("This node has applied the log up to index %d.", state.Index))
 		}
 		kept = func(i uint64, _ fsm.Time) bool { return i <= limit }
 	}
