@@ -23,6 +23,10 @@ func (a *API) enter(ctx *fasthttp.RequestCtx) (caller, *fault) {
 	if len(key) == 0 {
 		return caller{}, noKey
 	}
+	index, f := a.asked(&ctx.Request.Header) // before the key is looked up, which may be as new
+	if f != nil {
+		return caller{}, f
+	}
 	found, ok := a.Views.ByKey(key)
 	switch {
 	case !ok && (!a.FSM.State().Born() || !a.Ready()):
@@ -32,12 +36,16 @@ func (a *API) enter(ctx *fasthttp.RequestCtx) (caller, *fault) {
 	case found.Server && !found.Usable(fsm.TimeOf(a.Clock())):
 		return caller{}, unusable
 	}
-	if f := a.await(ctx, found.Live); f != nil {
-		return caller{}, f
+	// A flagConfigEtag is only waited for: the stream announces a change again when all nodes have it.
+	if seen := ctx.QueryArgs().Peek("flagConfigEtag"); len(seen) > 0 {
+		a.reach(minIndex(bytes.Trim(seen, `"`), a.FSM.State().Genesis.Epoch), found.Live.ID())
+	}
+	if !a.reach(index, found.Live.ID()) {
+		return caller{}, behind
 	}
 	view := found.Live.View()
 	if view == nil {
-		a.reach(a.FSM.State().Index, found.Live)
+		a.reach(a.FSM.State().Index, found.Live.ID())
 		if view = found.Live.View(); view == nil {
 			return caller{}, noState
 		}
@@ -60,46 +68,40 @@ func environmentKey(h *fasthttp.RequestHeader) []byte {
 	return bytes.TrimSpace(token)
 }
 
-// await honours Flagraft-Consistency and Flagraft-Min-Index. A flagConfigEtag is
-// only waited for: the stream announces a change again when all nodes have it.
-func (a *API) await(ctx *fasthttp.RequestCtx, l *fsm.Live) *fault {
-	epoch := a.FSM.State().Genesis.Epoch
-	if seen := ctx.QueryArgs().Peek("flagConfigEtag"); len(seen) > 0 {
-		a.reach(minIndex(bytes.Trim(seen, `"`), epoch), l)
-	}
-	h := &ctx.Request.Header
-	index := uint64(0)
+// asked waits until this node has applied what Flagraft-Consistency and
+// Flagraft-Min-Index ask for, and returns the index that the View is to show; 0: any.
+func (a *API) asked(h *fasthttp.RequestHeader) (index uint64, f *fault) {
 	switch level := string(h.Peek("Flagraft-Consistency")); level {
 	case "local":
 	case "", "min-index":
-		index = minIndex(h.Peek("Flagraft-Min-Index"), epoch)
+		index = minIndex(h.Peek("Flagraft-Min-Index"), a.FSM.State().Genesis.Epoch)
 	case "linearizable":
 		wait, cancel := context.WithTimeout(context.Background(), a.ReadBudget)
 		defer cancel()
 		if a.ReadIndex == nil {
-			return noLeader
+			return 0, noLeader
 		}
 		var err error
 		if index, err = a.ReadIndex(wait); err != nil {
-			return noLeader
+			return 0, noLeader
 		}
 	default:
-		return badLevel
+		return 0, badLevel
 	}
-	if !a.reach(index, l) {
-		return behind
+	if !a.reach(index) {
+		return 0, behind
 	}
-	return nil
+	return index, nil
 }
 
-// reach waits until the environment's View shows an index; 0 is always there.
-func (a *API) reach(index uint64, l *fsm.Live) bool {
+// reach waits until an index is applied here and shown by the Views of environments; 0 is always there.
+func (a *API) reach(index uint64, environments ...uint64) bool {
 	if index == 0 {
 		return true
 	}
 	wait, cancel := context.WithTimeout(context.Background(), a.ReadBudget)
 	defer cancel()
-	return a.Views.Wait(wait, index, l.ID()) == nil
+	return a.Views.Wait(wait, index, environments...) == nil
 }
 
 // minIndex reads a token "<epoch>-<index>"; one of another epoch, or none, is 0.

@@ -48,6 +48,10 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 	if len(key) == 0 || serverOnly && !bytes.HasPrefix(key, serverPrefix) {
 		return caller{}, route.Forbidden(msgNoKey)
 	}
+	index, err := s.asked(ctx) // before the key is looked up, which may be as new
+	if err != nil {
+		return caller{}, err
+	}
 	found, ok := s.Views.ByKey(key)
 	if !ok {
 		return caller{}, s.unknownKey()
@@ -55,8 +59,10 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 	if found.Server && !found.Usable(fsm.TimeOf(s.Clock())) {
 		return caller{}, route.Forbidden(msgUnusable)
 	}
-	if err := s.consistency(ctx, found.Live); err != nil {
-		return caller{}, err
+	if index > 0 {
+		if err := s.reach(index, found.Live.ID()); err != nil {
+			return caller{}, err
+		}
 	}
 	view := found.Live.View()
 	if view == nil {
@@ -89,34 +95,40 @@ func (s *SDK) firstView(l *fsm.Live) *fsm.View {
 	return l.View()
 }
 
-// consistency waits for what Flagraft-Consistency and Flagraft-Min-Index ask for.
-func (s *SDK) consistency(ctx *fasthttp.RequestCtx, l *fsm.Live) error {
+// asked waits until this node has applied what Flagraft-Consistency and
+// Flagraft-Min-Index ask for, and returns the index that the View is to show; 0: any.
+func (s *SDK) asked(ctx *fasthttp.RequestCtx) (index uint64, err error) {
 	level := ctx.Request.Header.PeekCanonical(consistencyHeader)
 	token := ctx.Request.Header.PeekCanonical(minIndexHeader)
 	if len(level) == 0 && len(token) == 0 || string(level) == "local" {
-		return nil
+		return 0, nil
 	}
-	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
-	defer cancel()
-	var index uint64
 	switch string(level) {
 	case "linearizable":
 		if s.ReadIndex == nil {
-			return route.Unavailable(msgNoLeader, 1)
+			return 0, route.Unavailable(msgNoLeader, 1)
 		}
-		var err error
+		wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
+		defer cancel()
 		if index, err = s.ReadIndex(wait); err != nil {
-			return route.Unavailable(msgNoLeader, 1)
+			return 0, route.Unavailable(msgNoLeader, 1)
 		}
 	case "", "min-index":
 		index = minIndex(token, s.FSM.State().Genesis.Epoch)
 	default:
-		return route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+		return 0, route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
 	}
 	if index == 0 {
-		return nil
+		return 0, nil
 	}
-	if err := s.Views.Wait(wait, index, l.ID()); err != nil {
+	return index, s.reach(index)
+}
+
+// reach waits until an index is applied here and shown by the Views of environments.
+func (s *SDK) reach(index uint64, environments ...uint64) error {
+	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
+	defer cancel()
+	if s.Views.Wait(wait, index, environments...) != nil {
 		return route.Unavailable(msgBehind, 1)
 	}
 	return nil

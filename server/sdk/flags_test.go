@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"bytes"
 	"compress/gzip"
 	"fmt"
@@ -191,4 +192,35 @@ func TestConsistencyHeaders(t *testing.T) {
 	require.Equal(t, 200, h.get("flags/", "Flagraft-Min-Index", "garbage").status)
 	require.Equal(t, 503, h.get("flags/", "Flagraft-Consistency", "linearizable").status)
 	require.Equal(t, 400, h.get("flags/", "Flagraft-Consistency", "magic").status)
+}
+
+// TestConsistencyOfKeys: the key may be as new as what a request asks to see, or out of use by then.
+func TestConsistencyOfKeys(t *testing.T) {
+	const added, later = "ser.added-by-another-node", "client-key-of-later"
+	var elsewhere func(tx *fsm.Tx) // written by another node, and applied here while the read waits
+	var h *house
+	h = newHouse(t, func(c *Config) {
+		c.ReadIndex = func(context.Context) (uint64, error) {
+			return h.Write(t, func(tx *fsm.Tx) error { elsewhere(tx); return nil }).Index, nil
+		}
+	})
+	linearizable := func(path, key string) int {
+		return h.do("GET", path, key, "", "Flagraft-Consistency", "linearizable").status
+	}
+	var row fsm.EnvironmentAPIKey
+	elsewhere = func(tx *fsm.Tx) {
+		row = fsm.EnvironmentAPIKeys.Put(tx, fsm.EnvironmentAPIKey{Environment: h.env.ID, Key: added, Name: "added", Active: true})
+	}
+	require.Equal(t, 200, linearizable("/api/v1/environment-document/", added))
+	elsewhere = func(tx *fsm.Tx) {
+		row.Active = false
+		fsm.EnvironmentAPIKeys.Put(tx, row)
+	}
+	require.Equal(t, 403, linearizable("/api/v1/environment-document/", added))
+	elsewhere = func(tx *fsm.Tx) {
+		fsm.Environments.Put(tx, fsm.Environment{Name: "Later", APIKey: later, Project: h.proj.ID, UpdatedAt: at, CreatedDate: at})
+	}
+	require.Equal(t, 200, linearizable("/api/v1/flags/", later))
+	elsewhere = func(*fsm.Tx) {}
+	require.Equal(t, 403, linearizable("/api/v1/flags/", "nobody's"))
 }
