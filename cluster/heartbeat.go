@@ -196,7 +196,7 @@ func (n *Node) serveHeartbeat(_ context.Context, _ string, r report) (reportRepl
 		Members:   n.desk.notes(),
 		ReadOnly:  n.ReadOnly(),
 	}
-	reply.Edition, reply.Merged = n.desk.merged(r.Seen)
+	reply.Edition, reply.Merged = n.desk.merged(r.Seen, n.members())
 	return reply, nil
 }
 
@@ -238,8 +238,10 @@ func (d *heartbeatDesk) reset(term uint64) {
 func (d *heartbeatDesk) young() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return time.Since(d.began) <= mergeBeats*d.period
+	return d.isYoung()
 }
+
+func (d *heartbeatDesk) isYoung() bool { return time.Since(d.began) <= mergeBeats*d.period }
 
 func (d *heartbeatDesk) accept(r report) {
 	d.mu.Lock()
@@ -252,11 +254,16 @@ func (d *heartbeatDesk) accept(r report) {
 }
 
 // merged returns the edition of the merged reports, and the bytes unless seen is that edition.
-func (d *heartbeatDesk) merged(seen uint64) (edition uint64, merged []byte) {
+// Until every member reported to a new leader, or had the time, what the leader before
+// said stays: without those who are yet to report it would say of few that it is all.
+func (d *heartbeatDesk) merged(seen uint64, members []string) (edition uint64, merged []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.merge == nil {
 		return 0, nil
+	}
+	if d.edition == d.term<<32 && d.isYoung() && slices.ContainsFunc(members, func(id string) bool { return d.reports[id].ID == "" }) {
+		return seen, nil
 	}
 	bodies, counted := map[string][]byte{}, []string(nil)
 	for id, r := range d.reports {

@@ -42,6 +42,15 @@ func (n *Node) voters() []string {
 	return ids
 }
 
+// members returns the ids of all members.
+func (n *Node) members() []string {
+	var ids []string
+	for _, s := range n.servers() {
+		ids = append(ids, string(s.ID))
+	}
+	return ids
+}
+
 // inCluster tells whether this node has a Raft configuration.
 func (n *Node) inCluster() bool { return len(n.servers()) > 0 }
 

@@ -388,3 +388,29 @@ func TestQuorumContact(t *testing.T) {
 	d.reset(6)
 	require.Zero(t, d.quorumContact("a", voters))
 }
+
+// TestMergeWaitsForAll: a new leader does not take the members that reported first for all there are.
+func TestMergeWaitsForAll(t *testing.T) {
+	t.Parallel()
+	d := newHeartbeatDesk(func(reports map[string][]byte) []byte { return []byte{byte(len(reports))} }, time.Hour)
+	d.reset(5)
+	merged := func(seen uint64) []byte {
+		edition, merged := d.merged(seen, []string{"a", "b", "c"})
+		require.Equal(t, merged == nil, edition == seen)
+		return merged
+	}
+	d.accept(report{ID: "a", Ready: true})
+	require.Nil(t, merged(4<<32+7), "of the leader before")
+	d.accept(report{ID: "b", Ready: true})
+	require.Nil(t, merged(0))
+	d.accept(report{ID: "c"})
+	require.Equal(t, []byte{2}, merged(4<<32+7))
+	require.Nil(t, merged(5<<32+1))
+	d.accept(report{ID: "c", Ready: true})
+	require.Equal(t, []byte{3}, merged(5<<32+1))
+
+	d.reset(6)
+	d.period = 0 // as if it had passed: one of them is dead
+	d.accept(report{ID: "a", Ready: true})
+	require.NotNil(t, merged(5<<32+2))
+}

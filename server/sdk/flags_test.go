@@ -1,9 +1,9 @@
 package sdk
 
 import (
-	"context"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"strings"
