@@ -41,24 +41,25 @@ type reader struct {
 	without atomic.Int64
 }
 
-// level reads the level a request asks for; asked is "" when it leaves the choice to us.
-func level(req *route.Request) (asked string, minimum string, err error) {
-	asked, minimum = req.Header(headerConsistency), req.Header(headerMinIndex)
+// level reads the level a request asks for; asked is "" when it leaves the choice to us,
+// as without a token. One of another epoch is none.
+func level(req *route.Request, epoch string) (asked string, minimum uint64, err error) {
+	asked, minimum = req.Header(headerConsistency), parseIndexToken(req.Header(headerMinIndex), epoch)
 	switch asked {
 	case "":
-		if minimum != "" {
+		if minimum > 0 {
 			asked = levelMinIndex
 		}
 	case levelLocal, levelMinIndex, levelLinearizable:
 	default:
-		return "", "", route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+		return "", 0, route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
 	}
 	return asked, minimum, nil
 }
 
 // await returns once the state is new enough, and the level it then has.
 func (r *reader) await(ctx context.Context, req *route.Request) (got string, err error) {
-	asked, minimum, err := level(req)
+	asked, minimum, err := level(req, r.fsm.State().Genesis.Epoch)
 	if err != nil {
 		return "", err
 	}
@@ -68,8 +69,7 @@ func (r *reader) await(ctx context.Context, req *route.Request) (got string, err
 	case levelLocal:
 		return levelLocal, nil
 	case levelMinIndex:
-		index := parseIndexToken(minimum, r.fsm.State().Genesis.Epoch)
-		if r.fsm.Applied().Wait(ctx, index) != nil {
+		if r.fsm.Applied().Wait(ctx, minimum) != nil {
 			return "", route.Unavailable("This node has not reached the requested index in time.", 1)
 		}
 		return levelMinIndex, nil

@@ -127,7 +127,7 @@ func (s *script) levels(q *query, turn int, newest string) {
 	typed := q.header == "Authorization"
 	for i, c := range []struct{ level, token, got string }{
 		{"", "", "linearizable"}, {"local", "", "local"}, {"linearizable", "", "linearizable"}, {"min-index", newest, "min-index"},
-		{"", newest, "min-index"}, {"", "zzzzzzzz-999999999", "min-index"}, {"", "nonsense", "min-index"},
+		{"", newest, "min-index"}, {"", "zzzzzzzz-999999999", "linearizable"}, {"", "nonsense", "linearizable"}, {"min-index", "nonsense", "min-index"},
 	} {
 		n := s.nodes[(turn+i)%len(s.nodes)]
 		a := q.send(s.T, n, "Flagraft-Consistency", c.level, "Flagraft-Min-Index", c.token)
