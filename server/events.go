@@ -82,7 +82,10 @@ type eventStream struct {
 // run ends when the client is gone, the node stops, or the caller's credentials do.
 func (s *eventStream) run(ctx context.Context, admitted func() bool) {
 	state := s.node.fsm.State()
-	s.seen, _ = s.since(state)
+	for newest := range fsm.ChangeLog.RefsBelow(state, math.MaxUint64) {
+		s.seen = newest.ID
+		break
+	}
 	alive := s.send(": " + state.Genesis.Epoch + "\n\n")
 	for alive && ctx.Err() == nil {
 		wait, cancel := context.WithTimeout(ctx, eventsPing)
@@ -122,10 +125,9 @@ func (s *eventStream) send(text string) bool {
 // see by the epoch that everything changed.
 func (s *eventStream) since(state *fsm.State) (newest uint64, e changeEvent) {
 	e = changeEvent{Index: string(fsm.AppendIndexToken(nil, state.Genesis.Epoch, state.Index)), Models: []string{}, Users: []uint64{}}
-	first := s.seen == 0
 	for entry := range fsm.ChangeLog.RefsBelow(state, math.MaxUint64) {
 		newest = max(newest, entry.ID)
-		if first || entry.ID <= s.seen {
+		if entry.ID <= s.seen {
 			break
 		}
 		if !admin.SeesAuthor(state, s.who, entry.Author) {

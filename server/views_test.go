@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/servertest"
 )
 
@@ -79,6 +80,24 @@ func follow(t *testing.T, n *servertest.Node, token string) <-chan string {
 	first := <-lines
 	require.Equal(t, ": "+n.State().Genesis.Epoch, first)
 	return lines
+}
+
+// TestEventsAfterAQuietTime: the change log may have lost its last entry since the stream began, or before.
+func TestEventsAfterAQuietTime(t *testing.T) {
+	t.Parallel()
+	n := servertest.Start(t)
+	admin := n.Admin(t)
+	early := follow(t, n, "Token "+n.Token(t))
+	require.NoError(t, n.Update(t.Context(), func(tx *fsm.Tx) error { // as retention does
+		for entry := range fsm.ChangeLog.All(tx) {
+			fsm.ChangeLog.Delete(tx, entry.ID)
+		}
+		return nil
+	}))
+	late := follow(t, n, "Token "+n.Token(t))
+	admin.Object("POST", "/api/v1/organisations/", map[string]any{"name": "O"}, 201)
+	models(t, late, "Organisation")
+	models(t, early, "Organisation")
 }
 
 // models waits for an event that names the model.
