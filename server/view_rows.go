@@ -32,7 +32,7 @@ const (
 
 func (n *Node) viewRows() []route.Row {
 	return []route.Row{{Method: "GET", Path: "/api/flagraft/v1/environments/{environment_api_key}/views/", OperationID: "flagraft_v1_environments_views_retrieve",
-		Tag: "Environments", Kind: route.Local, Auth: route.Admin, Permission: admin.EnvironmentPermission("VIEW_ENVIRONMENT", admin.Path("environment_api_key")).Missing404(),
+		Tag: "Environments", Kind: route.Read, Auth: route.Admin, Permission: admin.EnvironmentPermission("VIEW_ENVIRONMENT", admin.Path("environment_api_key")).Missing404(),
 		Summary:     "Which writes the flags on all ready nodes reflect.",
 		Description: "With index, the Flagraft-Index of a write, the answer waits until all ready nodes serve it, 2 s at most.",
 		Handler:     route.Func(n.reachedViews)}}
