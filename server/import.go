@@ -86,7 +86,12 @@ func (n *Node) serveImport(ctx *fasthttp.RequestCtx, m *route.Match) {
 	default:
 		wait, cancel := context.WithTimeout(n.server.ctx, viewTimeout)
 		defer cancel()
-		_ = n.showRestored(wait, answer.Index) // it is done in any case
+		if n.showRestored(wait, answer.Index) != nil { // it is done in any case
+			ctx.Response.Header.Set(headerVisible, "false")
+		}
+		if answer.Index > 0 { // 0: there was no project
+			ctx.Response.Header.Set(headerIndex, string(fsm.AppendIndexToken(nil, n.fsm.State().Genesis.Epoch, answer.Index)))
+		}
 		ctx.SetContentType("application/json")
 		ctx.SetBody(answer.Body)
 	}

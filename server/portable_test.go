@@ -121,9 +121,14 @@ func TestExportImportExport(t *testing.T) {
 	target := servertest.Start(t, func(st *settings.Settings) { st.OrganisationName = "Other" })
 	atLevel(t, target)
 	to := target.Admin(t)
-	made := to.Object("POST", importPath, exported.Raw, 200)["projects"].([]any)[0].(map[string]any)
-	require.Equal(t, float64(3), made["identities"])
-	again := to.Do("GET", everything+"&organisation="+fmt.Sprint(made["organisation"]), nil)
+	imported := to.Do("POST", importPath, exported.Raw)
+	require.Equal(t, 200, imported.Status, imported.Raw)
+	require.Regexp(t, "^"+target.State().Genesis.Epoch+"-[1-9]", imported.Header.Get("Flagraft-Index"))
+	var answer struct{ Projects []portable.Imported }
+	require.NoError(t, json.Unmarshal([]byte(imported.Raw), &answer))
+	made := answer.Projects[0]
+	require.Equal(t, 3, made.Identities)
+	again := to.Do("GET", everything+"&organisation="+fmt.Sprint(made.Organisation), nil)
 	require.Equal(t, sameButWhen(exported.Raw), sameButWhen(again.Raw))
 
 	for _, e := range p.Environments {
