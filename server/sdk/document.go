@@ -23,10 +23,10 @@ func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	s.stamp(ctx, c.view, 0)
 	h := &ctx.Response.Header
 	h.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
-	modified := s.lastModified(c.view)
-	h.SetCanonical(lastModifiedHeader, fasthttp.AppendHTTPDate(nil, modified))
+	h.SetCanonical(lastModifiedHeader, c.view.LastModified)
+	updated := c.view.Environment.UpdatedAt
 	if since := ctx.Request.Header.Peek(fasthttp.HeaderIfUnmodifiedSince); len(since) > 0 {
-		if t, err := fasthttp.ParseHTTPDate(since); err == nil && t.Before(modified) {
+		if t, err := fasthttp.ParseHTTPDate(since); err == nil && t.Unix() < updated.Std().Unix() {
 			ctx.Response.SetStatusCode(fasthttp.StatusPreconditionFailed)
 			return
 		}
@@ -39,7 +39,7 @@ func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	}
 	// A tag is exact; a date is looked at only without one (RFC 9110 §13.2.2).
 	if len(ctx.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)) == 0 &&
-		unmodifiedSince(ctx.Request.Header.Peek(fasthttp.HeaderIfModifiedSince), modified) {
+		s.unmodifiedSince(ctx.Request.Header.Peek(fasthttp.HeaderIfModifiedSince), c.view) {
 		h.SetCanonical(cacheControlHeader, cachePrivate)
 		h.SetCanonical(etagHeader, body.ETag)
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
@@ -52,35 +52,28 @@ func (s *SDK) getDocument(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	}
 }
 
-// settling is how long after the end of a second no version of it is to come any more,
-// however the nodes' clocks differ.
-const settling = 2 * time.Second
+// sameSecondDoubt is how long a date of a second with two versions is doubted: a
+// client that polls more often has the newer one by then.
+const sameSecondDoubt = time.Hour
 
-// lastModified is the second that tells the newest version from those before it. Dates
-// are whole seconds: a version that shares its second is given the next one, once this
-// node has all that was written in its own. Until then a client that asks by the shared
-// second may be told that nothing changed; it gets the newest when it asks after that.
-func (s *SDK) lastModified(view *fsm.View) time.Time {
-	second := view.Environment.UpdatedAt.Std().Truncate(time.Second)
-	if !view.SharesSecond() {
-		return second
-	}
-	known := s.Clock()
-	if s.Age != nil {
-		known = known.Add(-s.Age())
-	}
-	if next := second.Add(time.Second); known.After(next.Add(settling)) {
-		return next
-	}
-	return second
-}
-
-// unmodifiedSince reports whether a client that has the document as of since has the
-// newest one.
-func unmodifiedSince(since []byte, modified time.Time) bool {
+// unmodifiedSince reports whether a client that has the document as of since has
+// the newest one. Dates are whole seconds: when the version before the newest is
+// of the same second, the client may have that one, and the answer is no.
+func (s *SDK) unmodifiedSince(since []byte, view *fsm.View) bool {
 	if len(since) == 0 {
 		return false
 	}
 	t, err := fasthttp.ParseHTTPDate(since)
-	return err == nil && !t.Before(modified)
+	if err != nil {
+		return false
+	}
+	second := view.Environment.UpdatedAt.Std().Truncate(time.Second)
+	switch {
+	case t.Before(second):
+		return false
+	case t.After(second):
+		return true
+	default:
+		return s.Clock().Sub(second) > sameSecondDoubt || !view.SharesSecond()
+	}
 }
