@@ -297,13 +297,11 @@ func updatePriorities(c *Ctx, in prioritiesInput) ([]listedFeatureSegment, error
 	environment, feature := chosen[0].Environment, chosen[0].Feature
 	whole := len(chosen) == fsm.FeatureSegmentsByEnvironment.Count(c, environment, feature)
 	for i := range chosen {
-		to := wanted[chosen[i].ID]
-		if !whole {
-			moveLink(fsm.FeatureSegmentsByEnvironment.List(c, environment, feature), chosen[i].ID, to, c.putLink)
-		}
-		chosen[i].Priority = to
+		chosen[i].Priority = wanted[chosen[i].ID]
 		if whole {
 			c.putLink(chosen[i])
+		} else {
+			moveLink(fsm.FeatureSegmentsByEnvironment.List(c, environment, feature), chosen[i].ID, chosen[i].Priority, c.putLink)
 		}
 	}
 	f, _ := fsm.Features.Get(c, feature)

@@ -36,8 +36,8 @@ export function useForm(submit: () => Promise<unknown>): Submission {
 
 /** useDraft is useForm for a form of texts: it keeps what was typed, follows what is stored (see useFollowing), and field() is what the Field of that name needs. */
 export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, name?: string) {
-  const { draft, setDraft } = useFollowing(first, undefined, name)
+  const { draft, setDraft, dirty } = useFollowing(first, undefined, name)
   const form = useForm(() => submit(draft))
   const field = (of: keyof T & string) => ({ value: draft[of], change: (value: string) => setDraft({ ...draft, [of]: value }), error: form.fields[of] })
-  return { draft, setDraft, form, field }
+  return { draft, setDraft, dirty, form, field }
 }

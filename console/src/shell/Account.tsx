@@ -1,8 +1,6 @@
-import { messageOf } from '../api/error'
 import { Icon } from '../parts/Icon'
 import { Menu } from '../parts/Menu'
-import { me, signOut } from '../state/session'
-import { failed } from '../state/receipts'
+import { me, signOut, signOutEverywhere } from '../state/session'
 import { theme, type Theme } from '../state/theme'
 
 const themes: Record<Theme, string> = { system: 'Theme of the system', light: 'Light', dark: 'Dark' }
@@ -23,8 +21,8 @@ export function Account() {
         { label: 'API documentation', href: '/api/v1/docs/' },
         { label: 'Licences', href: '/licenses.txt' },
         'line',
-        { label: 'Sign out', run: () => void signOut(false) },
-        { label: 'Sign out everywhere', note: 'ends the token', run: () => void signOut(true).catch((e: unknown) => failed('You are still signed in everywhere', messageOf(e))) },
+        { label: 'Sign out', run: () => signOut() },
+        { label: 'Sign out everywhere', note: 'ends the token', run: () => void signOutEverywhere() },
       ]}
       button={
         <>

@@ -5,6 +5,7 @@ import { get, request, whenUnauthenticated } from '../api/request'
 import { forgetToken, hasToken, setToken } from '../api/token'
 import type { User } from '../api/types'
 import { closeLive, openLive, refreshNodes } from './live'
+import { failed } from './receipts'
 
 /** Who is signed in: undefined while that is not known, null for nobody. */
 export const me = signal<User | null | undefined>(undefined)
@@ -88,10 +89,18 @@ async function admit(token: string, stay: boolean) {
   await enter()
 }
 
-/** signOut forgets the token here; everywhere also has the server forget it, for all browsers and programs that use it. */
-export async function signOut(everywhere: boolean) {
-  if (everywhere) await request('POST', '/api/v1/auth/logout/')
-  leave('')
+/** signOut forgets the token here. */
+export const signOut = () => leave('')
+
+/** signOutEverywhere also has the server forget it, for all browsers and programs that use it. */
+export async function signOutEverywhere() {
+  try {
+    await request('POST', '/api/v1/auth/logout/')
+  } catch (e) {
+    failed('You are still signed in everywhere', messageOf(e))
+    return
+  }
+  signOut()
 }
 
 /** leave forgets who is signed in and says why. */

@@ -1,5 +1,4 @@
 import '../../styles/account.css'
-import { messageOf } from '../../api/error'
 import { request } from '../../api/request'
 import type { User } from '../../api/types'
 import { write } from '../../api/write'
@@ -7,8 +6,7 @@ import { Field } from '../../parts/Field'
 import { Form } from '../../parts/Form'
 import { Sheet } from '../../parts/Sheet'
 import { useDraft } from '../../parts/useForm'
-import { failed } from '../../state/receipts'
-import { me, signOut } from '../../state/session'
+import { me, signOut, signOutEverywhere } from '../../state/session'
 import { Password } from './Password'
 import { SecondFactor } from './SecondFactor'
 
@@ -30,10 +28,10 @@ export function AccountPage() {
         text="An account has one token, which all its browsers and programs use. Signing out everywhere ends it."
         actions={
           <>
-            <button type="button" class="button" onClick={() => void signOut(false)}>
+            <button type="button" class="button" onClick={() => signOut()}>
               Sign out here
             </button>
-            <button type="button" class="button danger" onClick={() => void signOut(true).catch((e: unknown) => failed('You are still signed in everywhere', messageOf(e)))}>
+            <button type="button" class="button danger" onClick={() => void signOutEverywhere()}>
               Sign out everywhere
             </button>
           </>

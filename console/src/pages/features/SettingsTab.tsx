@@ -13,7 +13,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
   const [deleting, setDeleting] = useState(false)
   const path = `/api/v1/projects/${project}/features/${feature.id}/`
   const patch = (change: Partial<Feature>, label: string, undo?: () => unknown) => write('PATCH', path, change, { label, models: featureModels, undo })
-  const { draft, form, field } = useDraft(
+  const { dirty, form, field } = useDraft(
     { description: feature.description ?? '' },
     ({ description }) => patch({ description }, `Description of ${feature.name} changed`, () => patch({ description: feature.description }, `Description of ${feature.name} as before`)),
     `description of ${feature.id}`,
@@ -35,7 +35,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
     <>
       <form class="inline-form" onSubmit={form.onSubmit}>
         <Field label="Description" autocomplete="off" {...field('description')} error={form.fields.description ?? (form.message || undefined)} />
-        <button class="button" disabled={form.busy || draft.description === (feature.description ?? '')}>
+        <button class="button" disabled={form.busy || !dirty}>
           Save
         </button>
       </form>
