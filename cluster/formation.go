@@ -66,6 +66,28 @@ func (n *Node) bootstrap(clusterID string, members []peerInfo) error {
 	return nil
 }
 
+// takeBackTerm lets a node that ended amid bootstrap make its cluster after all. Raft stores term 1, then the first entry, and refuses to
+// begin where there is a term. Only whoever makes a cluster is ever in term 1 without a log: elections begin at 2.
+func (n *Node) takeBackTerm() error {
+	term, err := n.store.GetUint64(keyTerm)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) || err == nil && term != 1 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cluster: read term: %w", err)
+	}
+	last, err := n.store.LastIndex()
+	if err != nil || last > 0 {
+		return err
+	}
+	_, err = n.store.Get(keyVoteTerm)
+	snaps, listed := n.snaps.List()
+	if listed != nil || len(snaps) > 0 || !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return listed
+	}
+	return n.store.SetUint64(keyTerm, 0)
+}
+
 func (n *Node) setClusterID(id string) error {
 	if err := n.store.Set(keyClusterID, []byte(id)); err != nil {
 		return fmt.Errorf("cluster: store cluster id: %w", err)

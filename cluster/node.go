@@ -106,6 +106,9 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.listen(); err != nil {
 		return err
 	}
+	if err := n.takeBackTerm(); err != nil {
+		return err
+	}
 	if err := n.startRaft(); err != nil {
 		return err
 	}

@@ -282,6 +282,41 @@ func TestDataDirectoryIsGuarded(t *testing.T) {
 	require.NoError(t, second.tryStart())
 }
 
+// TestKilledWhileItMadeACluster: Raft stores the term of a new cluster before its first entry, and makes none where there is a term.
+func TestKilledWhileItMadeACluster(t *testing.T) {
+	t.Parallel()
+	killed := func(m *member) *member {
+		m.start() // waits for others, so it makes no cluster
+		m.stop()
+		store, err := openLogStore(m.cfg.DataDir, 1<<20, func(err error) { t.Error(err) })
+		require.NoError(t, err)
+		require.NoError(t, store.Set(keyClusterID, []byte("half made")))
+		require.NoError(t, store.SetUint64(keyTerm, 1))
+		require.NoError(t, store.close())
+		return m
+	}
+	m := killed(newMember(t, func(c *Config) { c.BootstrapExpect = 2 }))
+	m.cfg.BootstrapExpect = 1
+	m.start()
+	leaderOf(t, m)
+	m.propose("it works")
+	require.Equal(t, "half made", m.node.ClusterID())
+
+	m.stop()
+	m.start()
+	require.Equal(t, []string{"it works"}, m.fsm.all(), "a term with a log behind it stays")
+
+	// One that voted in that term is not new: it keeps its term, and its vote.
+	voted := killed(newMember(t, func(c *Config) { c.BootstrapExpect = 2 }))
+	store, err := openLogStore(voted.cfg.DataDir, 1<<20, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	require.NoError(t, store.SetUint64(keyVoteTerm, 1))
+	require.NoError(t, store.Set(keyVoteCand, []byte("somebody")))
+	require.NoError(t, store.close())
+	voted.cfg.BootstrapExpect = 1
+	require.ErrorIs(t, voted.tryStart(), raft.ErrCantBootstrap)
+}
+
 func TestListeningBeyondLoopbackNeedsASecret(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:1", "example.org:1"} {

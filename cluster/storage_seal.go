@@ -32,6 +32,7 @@ const oldLogFileName = "raft.db"
 
 // Raft's own keys; all others are the node's.
 var (
+	keyTerm     = []byte("CurrentTerm")
 	keyVoteTerm = []byte("LastVoteTerm")
 	keyVoteCand = []byte("LastVoteCand")
 )
@@ -39,7 +40,7 @@ var (
 const nodeKeys = "flagraft."
 
 func raftKey(key []byte) bool {
-	return string(key) == "CurrentTerm" || bytes.Equal(key, keyVoteTerm) || bytes.Equal(key, keyVoteCand)
+	return bytes.Equal(key, keyTerm) || bytes.Equal(key, keyVoteTerm) || bytes.Equal(key, keyVoteCand)
 }
 
 func encodeSeal(values map[string][]byte) []byte {
