@@ -192,7 +192,10 @@ func (b *boltFile) append(entries []*raft.Log) error {
 		return err
 	}
 	b.span.Store(&next)
-	return b.write(func() error { return b.extent.note(next) })
+	if err := b.write(func() error { return b.extent.note(next) }); !errors.Is(err, errDiskFull) {
+		return err
+	}
+	return nil // the entries are stored, and the record may say less than there is
 }
 
 // deleteRange removes a prefix or a suffix of the log, or all of it. The record of

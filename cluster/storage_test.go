@@ -312,3 +312,33 @@ func TestReachOfTheNewestBytes(t *testing.T) {
 	r.delete(1, 10_050)
 	require.Zero(t, r.entries(10_050, 1<<40))
 }
+
+// TestARecordWithoutSpaceDeniesNoEntry: a file system that copies on write may have no block for the record of the log's extent when the
+// entries themselves are stored. Who is told that they are not would say so of a write that a restart brings to life.
+func TestARecordWithoutSpaceDeniesNoEntry(t *testing.T) {
+	s, fatal := openTestStore(t, 1<<20)
+	storeRange(t, s, 1, 3)
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("needs a device that is always full: ", err)
+	}
+	room := s.bolt.extent
+	s.bolt.extent = &extentFile{full}
+	storeRange(t, s, 4, 5)
+	require.Zero(t, s.lastFull(), "nothing that matters found no space")
+
+	// A record that promises less than there is must be on disk before something goes.
+	require.ErrorIs(t, s.DeleteRange(5, 5), errDiskFull)
+	require.Equal(t, span{1, 5}, *s.bolt.span.Load())
+	s.bolt.extent = room
+	require.NoError(t, full.Close())
+	require.NoError(t, s.DeleteRange(5, 5))
+	require.Empty(t, *fatal)
+
+	dir := filepath.Dir(s.bolt.path)
+	require.NoError(t, s.close())
+	s, err = openLogStore(dir, 1, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	require.Equal(t, span{1, 4}, *s.bolt.span.Load())
+	require.NoError(t, s.close())
+}
