@@ -27,6 +27,8 @@ var (
 	// ErrDiskFailed: a write to the log store failed, and not for want of space.
 	// The node stops, since after a failed sync nobody knows what the disk holds.
 	ErrDiskFailed = errors.New("cluster: a write to the disk failed")
+	// ErrTwin: another process runs under this node's id. The node stops, since two would vote as one.
+	ErrTwin = errors.New("cluster: another process has this node's id")
 	// ErrReadOnly: the entry was surely not committed, for want of disk space on
 	// the leader and on every node that could lead, or on a majority. Reads go on,
 	// and writes come back by themselves when space is freed.

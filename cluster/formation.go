@@ -300,6 +300,10 @@ func (n *Node) lookAround(ctx context.Context) []peerInfo {
 	for range 2 { // whom we know, then whom they know
 		var hearsay []string
 		for _, m := range n.greet(ctx, next, asked) {
+			if m.Self.ID == n.id && n.hasTwin(m.Self) {
+				n.fatal(fmt.Errorf("%w, at %s: this data directory (%s) is a copy, or that one is; stop one of them and empty its directory to join under a new id",
+					ErrTwin, m.Self.Address, n.cfg.DataDir))
+			}
 			if m.Self.ID == "" || m.Self.ID == n.id {
 				continue
 			}
@@ -316,6 +320,13 @@ func (n *Node) lookAround(ctx context.Context) []peerInfo {
 		list = append(list, p)
 	}
 	return list
+}
+
+// hasTwin tells whether another process answers under this node's id where the cluster expects this node: with a copy of the data
+// directory, both would vote. This node's own answers, by whatever address they came, name the address that it tells.
+func (n *Node) hasTwin(p peerInfo) bool {
+	s, ok := n.server(n.id)
+	return ok && string(s.Address) == p.Address && p.Address != n.Addr()
 }
 
 func (n *Node) addressesToAsk(ctx context.Context) []string {

@@ -445,3 +445,42 @@ func TestNothingIsRecoveredFromAnOlderSnapshot(t *testing.T) {
 	_, err = OpenStopped(m.cfg.DataDir, testLog())
 	require.ErrorIs(t, err, ErrCorrupt)
 }
+
+// TestACopyOfARunningNodeStops: both would vote as one, and take the place in the configuration from each other for ever.
+func TestACopyOfARunningNodeStops(t *testing.T) {
+	t.Parallel()
+	three := startTrio(t, nil)
+	leader := leaderOf(t, three...)
+	leader.propose("before")
+	original := three[slices.IndexFunc(three, func(m *member) bool { return m != leader })]
+	waitReady(t, original)
+	original.stop()
+	dir := filepath.Join(t.TempDir(), "copy")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(original.cfg.DataDir)))
+	original.start()
+	waitReady(t, original)
+
+	twin := newMember(t, func(c *Config) {
+		c.DataDir, c.Join, c.BootstrapExpect, c.Secret = dir, original.cfg.Join, original.cfg.BootstrapExpect, original.cfg.Secret
+	}).start()
+	select {
+	case err := <-twin.fatal:
+		require.ErrorIs(t, err, ErrTwin)
+		require.ErrorContains(t, err, original.node.Addr())
+	case <-time.After(patience):
+		t.Fatal("the copy goes on")
+	}
+	place, ok := leaderOf(t, three...).node.server(original.node.ID())
+	require.True(t, ok)
+	require.Equal(t, original.node.Addr(), string(place.Address), "the original keeps its place")
+	twin.stop()
+	original.fsm.wait(t, leaderOf(t, three...).propose("after").Index)
+	require.Empty(t, original.fatal)
+
+	// Alone, the copy is a member that moved.
+	original.stop()
+	twin.start()
+	waitReady(t, twin)
+	twin.fsm.wait(t, leaderOf(t, append(three[:0:0], leader, twin)...).propose("moved").Index)
+	require.Empty(t, twin.fatal)
+}
