@@ -27,6 +27,7 @@ func (r *Round) check(ctx context.Context) {
 		}
 	}
 	r.checkStates(ctx)
+	r.checkServed(ctx)
 	for i := range r.c.Nodes {
 		for _, k := range r.registers {
 			if !soon(ctx, func() bool { return r.read(ctx, k, checker+i, i) }) {
@@ -66,6 +67,44 @@ func (r *Round) checkStates(ctx context.Context) {
 		}
 		r.fail("state hash", "%v: %q", err, all)
 	}
+}
+
+// checkServed compares what SDKs get from every node. The state hash covers what a node keeps, not what it has compiled of it.
+func (r *Round) checkServed(ctx context.Context) {
+	for _, ask := range []struct{ key, path string }{
+		{r.c.Home.EnvironmentKey, "/api/v1/flags/"},
+		{r.c.Home.ServerKey, "/api/v1/environment-document/"},
+		{r.c.Home.EnvironmentKey, "/api/v1/identities/?identifier=reader"},
+	} {
+		var served []string
+		if !soon(ctx, func() (same bool) {
+			served, same = r.served(ctx, ask.key, ask.path)
+			return same
+		}) {
+			r.fail("served", "%s: %q", ask.path, served)
+		}
+	}
+}
+
+// served is what each node answers, cut short, and whether all answer the same: body and ETag.
+func (r *Round) served(ctx context.Context, key, path string) (answers []string, same bool) {
+	same = true
+	var first string
+	for i, n := range r.c.Nodes {
+		limit, cancel := context.WithTimeout(ctx, readPatience)
+		a, err := n.Client().With("X-Environment-Key", key).Must(limit, "GET", path, nil, http.StatusOK)
+		cancel()
+		got := fmt.Sprint(err)
+		if err == nil {
+			got = a.Header.Get("ETag") + " " + string(a.Body)
+		}
+		if i == 0 {
+			first = got
+		}
+		same = same && err == nil && got == first
+		answers = append(answers, got[:min(len(got), 1000)])
+	}
+	return answers, same
 }
 
 // checkHistories asks whether the operations on each key could have happened one after the other.
