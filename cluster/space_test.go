@@ -204,3 +204,11 @@ func TestNodeWithoutSpaceStandsLater(t *testing.T) {
 	m.node.proceed(nil)
 	require.Equal(t, slowLow*m.cfg.Timing.Election, timeout())
 }
+
+// TestAFullDiskIsForgottenWhateverTheClockSays: without its monotonic reading the moment would be in the future once the wall clock is set
+// back, and the node full for as long.
+func TestAFullDiskIsForgottenWhateverTheClockSays(t *testing.T) {
+	s, _ := openTestStore(t, 1)
+	require.ErrorIs(t, s.settle(errDiskFull), errDiskFull)
+	require.Contains(t, s.lastFull().String(), " m=", "it has a monotonic reading")
+}

@@ -28,8 +28,8 @@ type logStore struct {
 	disk     diskWatch
 	lastKept atomic.Uint64 // newest commit index that is on disk
 	vote     stagedVote
-	full     atomic.Int64  // when a write last found no space (Unix ns); 0: never
-	closing  chan struct{} // closed when the node stops: nothing waits for space any more
+	full     atomic.Pointer[time.Time] // when a write last found no space; nil: never
+	closing  chan struct{}             // closed when the node stops: nothing waits for space any more
 	closed   sync.Once
 	counters storageCounters
 	took     func(seconds float64) // is told of every StoreLogs; nil: nobody is

@@ -106,8 +106,8 @@ func (s *logStore) waitForSpace() bool {
 
 // lastFull is when a write last found no space.
 func (s *logStore) lastFull() time.Time {
-	if at := s.full.Load(); at != 0 {
-		return time.Unix(0, at)
+	if at := s.full.Load(); at != nil {
+		return *at
 	}
 	return time.Time{}
 }
@@ -118,7 +118,8 @@ func (s *logStore) settle(err error) error {
 	switch {
 	case err == nil, errors.Is(err, bolterrors.ErrDatabaseNotOpen):
 	case errors.Is(err, errDiskFull):
-		s.full.Store(time.Now().UnixNano())
+		now := time.Now() // as it is: a wall clock that is set back would make the moment last
+		s.full.Store(&now)
 	default:
 		err = fmt.Errorf("%w: %w", ErrDiskFailed, err)
 		s.fatal(err)
