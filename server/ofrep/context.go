@@ -113,8 +113,12 @@ func readPerson(given route.Value, attributes bool) (person, *fault) {
 		return p, invalidContext("targetingKey: " + route.MaxLengthText(maxIdentifier))
 	}
 	if attributes {
-		p.attributes = appendAttributes(nil, given)
-		p.attributes = appendAttributes(p.attributes, given.Get("traits"))
+		for _, object := range []route.Value{given, given.Get("traits")} {
+			var f *fault
+			if p.attributes, f = appendAttributes(p.attributes, object); f != nil {
+				return p, f
+			}
+		}
 	}
 	if p.nobody() && len(p.attributes) > 0 {
 		p.identifier, p.anonymous = nameOf(p.attributes), true
@@ -124,13 +128,16 @@ func readPerson(given route.Value, attributes bool) (person, *fault) {
 
 // appendAttributes appends the scalars of an object; a later one of a name
 // replaces the earlier.
-func appendAttributes(dst []attribute, object route.Value) []attribute {
+func appendAttributes(dst []attribute, object route.Value) ([]attribute, *fault) {
 	at := make(map[string]int, len(dst)+len(object.Members))
 	for i := range dst {
 		at[dst[i].name] = i
 	}
 	for _, m := range object.Unique() {
-		t, ok := readAttribute(m)
+		t, ok, f := readAttribute(m)
+		if f != nil {
+			return dst, f
+		}
 		if !ok {
 			continue
 		}
@@ -141,30 +148,37 @@ func appendAttributes(dst []attribute, object route.Value) []attribute {
 		at[t.name] = len(dst)
 		dst = append(dst, t)
 	}
-	return dst
+	return dst, nil
 }
 
-func readAttribute(m route.Member) (t attribute, ok bool) {
-	if m.Name == "targetingKey" || route.TextFault(m.Name) != "" {
-		return t, false
+// readAttribute reads a member that is a trait; one that is none is not ok. What
+// POST /identities/ refuses is refused here, too: without the attribute the stored
+// trait of that name would decide.
+func readAttribute(m route.Member) (t attribute, ok bool, f *fault) {
+	if m.Name == "targetingKey" {
+		return t, false, nil
 	}
 	raw := []byte(m.Value.Text)
 	switch m.Value.Kind {
 	case route.String:
-		if route.TextFault(m.Value.Text) != "" {
-			return t, false
+		if msg := route.TextFault(m.Value.Text); msg != "" {
+			return t, false, invalidContext(m.Name + ": " + msg)
 		}
 		raw = route.AppendString(nil, m.Value.Text)
 	case route.Bool, route.Int, route.Float:
 	default:
-		return t, false
+		return t, false, nil
+	}
+	if msg := route.TextFault(m.Name); msg != "" {
+		return t, false, invalidContext("The name of an attribute: " + msg)
 	}
 	literal, err := identity.CanonicalValue(raw)
 	if err != nil {
-		return t, false
+		return t, false, invalidContext(m.Name + ": A valid number is required.")
 	}
 	value, err := eval.ParseLiteral(literal)
-	return attribute{m.Name, literal, value}, err == nil
+	// Names of traits are stored without white space around them.
+	return attribute{strings.TrimSpace(m.Name), literal, value}, err == nil, nil
 }
 
 // nameOf is the identifier of a request with attributes alone, the same that

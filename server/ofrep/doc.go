@@ -20,7 +20,8 @@
 //	anything else     a trait of that name
 //
 // Strings, numbers and booleans are traits; null, lists and objects are left
-// out. Attributes lie over the stored traits of a known identity for this one
+// out. What no trait can be (half a surrogate pair, 1e400) is refused, and names
+// lose the white space around them, as there. Attributes lie over the stored traits of a known identity for this one
 // evaluation, its overrides count, and nobody is created. Attributes without a
 // targetingKey are evaluated for the made-up identity that POST /identities/
 // uses, so that the same attributes give the same variants. Without both the

@@ -123,6 +123,7 @@ func TestVisibility(t *testing.T) {
 	require.Equal(t, 404, h.sdk().Do("POST", all+"/off", `{}`).Status)
 	require.NotContains(t, h.flags(nil), "off")
 	require.Equal(t, true, h.flag("off", map[string]any{"plan": "pro"}).Value)
+	require.Equal(t, true, h.flag("off", map[string]any{"targetingKey": "new", " plan ": "pro"}).Value, "names as they are stored")
 
 	h.set(func(e *fsm.Environment) { e.AllowClientTraits = false })
 	require.Equal(t, 404, h.sdk().Do("POST", all+"/off", `{"context":{"plan":"pro"}}`).Status, "a client-side key's attributes do not count")
@@ -146,6 +147,10 @@ func TestFaults(t *testing.T) {
 		{"/f", `{"context":[]}`, nil, 400, "INVALID_CONTEXT", "must be an object"},
 		{"/f", `{"context":{"targetingKey":1}}`, nil, 400, "INVALID_CONTEXT", "must be a string"},
 		{"/f", `{"context":{"targetingKey":"a\u0000"}}`, nil, 400, "INVALID_CONTEXT", "Null characters"},
+		{"/f", `{"context":{"targetingKey":"bob","plan":"cut \ud83d"}}`, nil, 400, "INVALID_CONTEXT", "plan: Surrogate"},
+		{"/f", `{"context":{"targetingKey":"bob","traits":{"plan":"a\u0000"}}}`, nil, 400, "INVALID_CONTEXT", "plan: Null characters"},
+		{"/f", `{"context":{"targetingKey":"bob","a\u0000":1}}`, nil, 400, "INVALID_CONTEXT", "The name of an attribute: Null characters"},
+		{"/f", `{"context":{"targetingKey":"bob","plan":1e400}}`, nil, 400, "INVALID_CONTEXT", "plan: A valid number"},
 		{"/f", `{"context":{"targetingKey":"` + strings.Repeat("x", 2001) + `"}}`, nil, 400, "INVALID_CONTEXT", "2000"},
 		{"/f", `{}`, []string{"Content-Type", "text/plain"}, 400, "PARSE_ERROR", "Content-Type"},
 		{"/f", `{}`, []string{"X-Environment-Key", ""}, 401, "GENERAL", "No environment key"},
