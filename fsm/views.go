@@ -250,6 +250,10 @@ func (l *Live) wait(ctx context.Context, index uint64) error {
 // Shows tells whether the View shows what touched the environment up to index, which has been applied.
 func (l *Live) Shows(index uint64) bool { return l.reached.Current() >= min(index, l.touched.Load()) }
 
+// ShownBy tells whether a View shows what touched the environment up to index. An index is announced as applied
+// after who it touched was told: the caller has it from [FSM.Applied].
+func (l *Live) ShownBy(v *View, index uint64) bool { return v.Index >= min(index, l.touched.Load()) }
+
 // compileShare: while changes keep coming, compiling takes one of so many parts of a core.
 const compileShare = 4
 

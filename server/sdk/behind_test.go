@@ -85,6 +85,26 @@ func TestAnAnswerShowsTheFlagsOfItsIndex(t *testing.T) {
 	require.Contains(t, got.body, `"feature_state_value":"new"`, got.header("Flagraft-Index"))
 }
 
+func TestARepetitionNamesAnIndexThatShowsWhatItRepeats(t *testing.T) {
+	h := newHouse(t)
+	state := func() string { return string(fsm.AppendIndexToken(nil, h.sdk.FSM.State().Genesis.Epoch, h.sdk.FSM.State().Index)) }
+	const body = `{"identifier":"ann","traits":[{"trait_key":"plan","trait_value":"gold"}]}`
+	stored := h.post("identities/", body).header("Flagraft-Index")
+	require.Equal(t, state(), stored)
+	ask := func() {
+		for range 2 { // the second time with the headers of the first
+			require.Equal(t, state(), h.post("identities/", body).header("Flagraft-Index"))
+			require.Equal(t, state(), h.post("identities/", " "+body).header("Flagraft-Index"), "the ordinary way")
+			require.Equal(t, state(), h.post("identities/", `{"identifier":"ann","traits":[]}`).header("Flagraft-Index"))
+			require.Equal(t, state(), h.get("identities/?identifier=ann").header("Flagraft-Index"))
+		}
+	}
+	ask()
+	h.post("identities/", `{"identifier":"bob"}`)
+	require.NotEqual(t, stored, state())
+	ask()
+}
+
 func TestTheSameTraitsGiveTheSameNameAlsoNulls(t *testing.T) {
 	h := newHouse(t)
 	const body = `{"traits":[{"trait_key":"plan","trait_value":null}]}`

@@ -44,7 +44,7 @@ func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
 	}
 	tags := ctx.Request.Header.PeekCanonical(noneMatchHeader)
 	same := len(tags) > 0 && matchesTag(tags, b)
-	s.startPrepared(ctx, m, c.view, kind, same)
+	s.startPrepared(ctx, m, c.view, kind, 0, same)
 	if same {
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
 		ctx.Response.Header.SetContentEncodingBytes(nil)

@@ -25,18 +25,24 @@ const (
 	knownSlot = listsSlot + 2 // of knownLists
 )
 
+// preparedHead is what a slot holds. It names another index than the View for identities that were looked up later than that.
+type preparedHead struct {
+	*route.Head
+	index uint64
+}
+
 // startPrepared starts a successful answer with headers that are made once for a
 // View and then sent as they are, or copied whole if more is to be set in them: amended.
-// Age is 0 in them, as it is on the leader.
-func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.View, kind int, amended bool) {
+// Age is 0 in them, as it is on the leader. index is that of what the answer shows, 0: of the View.
+func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.View, kind int, index uint64, amended bool) {
 	slot, cors := kind, fromBrowser(ctx)
 	if cors {
 		slot += headKinds
 	}
 	at := v.Prepared(slot)
-	h, ok := at.Load().(*route.Head)
-	if !ok {
-		h = route.NewHead(s.prepareHead(m, v, kind, cors))
+	h, ok := at.Load().(*preparedHead)
+	if !ok || h.index != index {
+		h = &preparedHead{route.NewHead(s.prepareHead(m, v, kind, index, cors)), index}
 		at.Store(h)
 	}
 	var age time.Duration
@@ -44,7 +50,7 @@ func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.Vie
 		age = s.Age()
 	}
 	if !amended && age < time.Millisecond {
-		if c, ok := ctx.Conn().(route.HeadTaker); ok && c.TakeHead(ctx, h) {
+		if c, ok := ctx.Conn().(route.HeadTaker); ok && c.TakeHead(ctx, h.Head) {
 			return
 		}
 	}
@@ -56,12 +62,16 @@ func (s *SDK) startPrepared(ctx *fasthttp.RequestCtx, m *route.Match, v *fsm.Vie
 }
 
 // prepareHead makes the headers that [SDK.stamp] and [SDK.serveBody] set.
-func (s *SDK) prepareHead(m *route.Match, v *fsm.View, kind int, cors bool) *fasthttp.ResponseHeader {
+func (s *SDK) prepareHead(m *route.Match, v *fsm.View, kind int, index uint64, cors bool) *fasthttp.ResponseHeader {
 	h := &fasthttp.ResponseHeader{}
 	s.Begin(h, cors)
 	h.Set(fasthttp.HeaderAllow, m.Allow)
 	h.SetContentTypeBytes(jsonType)
-	h.SetCanonical(indexHeader, v.IndexToken)
+	if index > 0 {
+		h.SetCanonical(indexHeader, fsm.AppendIndexToken(nil, v.State.Genesis.Epoch, index))
+	} else {
+		h.SetCanonical(indexHeader, v.IndexToken)
+	}
 	if s.Age != nil {
 		h.SetCanonical(ageHeader, []byte{'0'})
 	}

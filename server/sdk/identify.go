@@ -26,6 +26,7 @@ type person struct {
 	identifier string
 	id         uint64 // 0: not stored
 	index      uint64 // of the write the answer shows, 0 if none
+	seen       uint64 // without a write: what was applied before the identity was looked up, 0: what the View shows
 	lost       bool   // what should be stored is not known to be
 }
 
@@ -50,7 +51,7 @@ func (s *SDK) postIdentities(ctx *fasthttp.RequestCtx, m *route.Match) {
 		}
 		answer = s.appendPerson(b.own, c.view, sc, p)
 	}
-	s.startPrepared(ctx, m, c.view, headIdentity, p.amends(c.view))
+	s.startPrepared(ctx, m, c.view, headIdentity, p.seen, p.amends(c.view))
 	s.amendHead(ctx, c.view, p)
 	s.writeFlags(ctx, b, answer, c, sc, p)
 }
@@ -199,19 +200,22 @@ func (s *SDK) catchUp(sc *scratch) bool {
 // before it.
 func (s *SDK) identify(c *caller, sc *scratch) person {
 	persist := c.view.Organisation.PersistTraitData
-	seen := s.FSM.State().Index
+	seen, applied := s.FSM.State().Index, s.FSM.Applied().Current()
 	p, known, changed := s.compare(*c, sc, persist)
 	if !changed && s.Fresh() {
 		if !persist || len(sc.in.traits) == 0 {
+			p.seen = c.shows(applied)
 			return p
 		}
 		// These are the traits that this node knows of. Another node may have
 		// acknowledged others since; then this request sets them back.
 		if s.catchUp(sc) {
 			if s.FSM.State().Index != seen {
+				applied = s.FSM.Applied().Current()
 				p, known, changed = s.compare(*c, sc, persist)
 			}
 			if !changed {
+				p.seen = c.shows(applied)
 				return p
 			}
 		}
@@ -240,6 +244,15 @@ func (s *SDK) identify(c *caller, sc *scratch) person {
 		sc.unnumbered()
 	}
 	return p
+}
+
+// shows returns index if an answer from the View and from an identity looked up since then shows all of it, and 0 if it may not. Without it the
+// answer to a repetition would name an index from before what it repeats, which another node would then not wait for.
+func (c *caller) shows(index uint64) uint64 {
+	if index <= c.view.Index || !c.live.ShownBy(c.view, index) {
+		return 0
+	}
+	return index
 }
 
 // refresh takes the View that shows what was written up to index, as the answer will say of itself; what is late is not waited for.

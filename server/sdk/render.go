@@ -84,7 +84,7 @@ func (b *identityBody) Close() error {
 
 // identityHead sets the headers of every identity answer.
 func (s *SDK) identityHead(ctx *fasthttp.RequestCtx, c caller, p person) {
-	s.stamp(ctx, c.view, p.index)
+	s.stamp(ctx, c.view, max(p.index, p.seen))
 	ctx.Response.Header.SetCanonical(updatedAtHeader, c.view.UpdatedAt)
 	if p.lost {
 		ctx.Response.Header.SetCanonical(persistedHeader, valueFalse)

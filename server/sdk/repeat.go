@@ -19,19 +19,22 @@ func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch, dst []by
 		return p, dst, false
 	}
 	body := ctx.Request.Body()
-	seen := s.FSM.State().Index
+	seen, applied := s.FSM.State().Index, s.FSM.Applied().Current()
 	if p, answer, ok = s.repeats(c, sc, body, dst); !ok || !s.Fresh() {
 		return p, dst, false
 	}
-	if sc.record.TraitCount() == 0 {
-		return p, answer, true
+	if sc.record.TraitCount() > 0 {
+		if !s.catchUp(sc) {
+			return p, dst, false
+		}
+		if s.FSM.State().Index != seen {
+			applied = s.FSM.Applied().Current()
+			if p, answer, ok = s.repeats(c, sc, body, dst); !ok {
+				return p, dst, false
+			}
+		}
 	}
-	if !s.catchUp(sc) {
-		return p, dst, false
-	}
-	if s.FSM.State().Index != seen {
-		return s.repeats(c, sc, body, dst)
-	}
+	p.seen = c.shows(applied)
 	return p, answer, true
 }
 
