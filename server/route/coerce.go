@@ -377,6 +377,9 @@ func (f *field) instant(v Value, dst reflect.Value) string {
 	if !ok {
 		return MsgDateTime
 	}
+	if y := t.Year(); y < 1 || y > 9999 { // its offset carried it over an end, where neither JSON nor clients follow
+		return MsgDateRange
+	}
 	if f.target.shape == shapeInstant {
 		setInstant(dst, t)
 		return ""

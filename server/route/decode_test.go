@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -112,6 +113,21 @@ func TestDecodeValues(t *testing.T) {
 	w, err = decodeAs[widget](t, "POST", "application/json", `{"name":1e16,"name":7}`)
 	require.NoError(t, err)
 	require.Equal(t, "7", w.Name, "of duplicate members the last wins")
+}
+
+func TestInstantsHaveYearsOfFourDigits(t *testing.T) {
+	type dated struct {
+		At Optional[time.Time] `json:"at"`
+	}
+	for _, text := range []string{"9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00+14:00", "0000-06-01"} {
+		_, err := decodeAs[dated](t, "POST", "application/json", `{"at":"`+text+`"}`)
+		require.Equal(t, `{"at":["Datetime value out of range."]}`, bodyOf(err), text)
+	}
+	for text, want := range map[string]string{"9999-12-31T23:59:59.999999Z": "9999-12-31T23:59:59.999999Z", "0001-01-01T02:00:00+02:00": "0001-01-01T00:00:00Z"} {
+		d, err := decodeAs[dated](t, "POST", "application/json", `{"at":"`+text+`"}`)
+		require.NoError(t, err)
+		require.Equal(t, want, d.At.Value.Format(time.RFC3339Nano))
+	}
 }
 
 func TestPatchRequiresNothing(t *testing.T) {

@@ -28,6 +28,7 @@ const (
 	MsgURL       = "Enter a valid URL."
 	MsgUUID      = "Must be a valid UUID."
 	MsgSlug      = `Enter a valid "slug" consisting of letters, numbers, underscores or hyphens.`
+	MsgDateRange = "Datetime value out of range."
 	MsgDateTime  = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]."
 	MsgEmptyList = "This list may not be empty."
 	MsgNoUpload  = "No file was submitted."
