@@ -87,7 +87,9 @@ func TestAnAnswerShowsTheFlagsOfItsIndex(t *testing.T) {
 
 func TestARepetitionNamesAnIndexThatShowsWhatItRepeats(t *testing.T) {
 	h := newHouse(t)
-	state := func() string { return string(fsm.AppendIndexToken(nil, h.sdk.FSM.State().Genesis.Epoch, h.sdk.FSM.State().Index)) }
+	state := func() string {
+		return string(fsm.AppendIndexToken(nil, h.sdk.FSM.State().Genesis.Epoch, h.sdk.FSM.State().Index))
+	}
 	const body = `{"identifier":"ann","traits":[{"trait_key":"plan","trait_value":"gold"}]}`
 	stored := h.post("identities/", body).header("Flagraft-Index")
 	require.Equal(t, state(), stored)
