@@ -22,7 +22,7 @@ test('a thousand flags are scrolled, searched, filtered and switched', async ({ 
   await search.fill('flag_07 number')
   await expect(heading).toHaveText(`Features 100 of ${many}`)
   await page.getByRole('button', { name: /^State/ }).click()
-  await page.getByRole('menuitem', { name: 'On', exact: true }).click()
+  await page.getByRole('menuitemradio', { name: 'On', exact: true }).click()
   await expect(heading).toHaveText(`Features 50 of ${many}`)
   await search.fill('flag_0778')
   await expect(table.getByRole('switch')).toHaveCount(1)

@@ -36,7 +36,7 @@ const steps: Step[] = [
   [/click the project \*(.+?)\*/, ({ page }, name) => page.getByRole('main').getByRole('link', { name, exact: true }).click()],
   [/choose \*(.+?)\* at the top/, async ({ page }, name) => {
     await page.getByRole('banner').getByRole('button', { name: /^Environment:/ }).click()
-    await page.getByRole('menuitem', { name, exact: true }).click()
+    await page.getByRole('menuitemradio', { name, exact: true }).click()
     await expect(page.getByRole('banner').getByRole('button', { name: `Environment: ${name}` })).toBeVisible()
   }],
   [/[Cc]lick `(.+?)`/, async (reader, name) => {

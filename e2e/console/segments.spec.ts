@@ -156,7 +156,7 @@ test('search, segments of one feature, clone and delete', async ({ page }) => {
   await expect(page.getByRole('heading', { level: 1, name: 'only there' })).toBeVisible()
   await page.getByRole('link', { name: 'Segments', exact: true }).first().click()
   await page.getByRole('button', { name: 'Kind: All segments' }).click()
-  await page.getByRole('menuitem', { name: 'Of one feature' }).click()
+  await page.getByRole('menuitemradio', { name: 'Of one feature' }).click()
   await expect(page.getByRole('main').getByRole('listitem')).toHaveText([/only here\s*page_size/, /only there\s*page_size/])
   await page.getByLabel('Search segments').fill('there')
   await expect(page.getByRole('main').getByRole('listitem')).toHaveCount(1)

@@ -32,9 +32,9 @@ function Palette({ close }: { close: () => void }) {
   const id = useId()
   const chosen = Math.min(at, Math.max(0, hits.length - 1))
   useLayoutEffect(() => {
-    const back = document.activeElement as HTMLElement | null
-    dialog.current?.showModal()
-    return () => back?.focus?.()
+    const shown = dialog.current!
+    shown.showModal()
+    return () => shown.close() // gives the focus back, which nothing outside can have before
   }, [])
   useEffect(() => document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: 'nearest' }), [chosen])
   const open = (href: string) => {

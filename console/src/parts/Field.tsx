@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useRef } from 'preact/hooks'
 
 interface Props {
   label: string
@@ -10,6 +10,8 @@ interface Props {
   spellcheck?: boolean
   placeholder?: string
   disabled?: boolean
+  /** Several lines can be typed. What has several already keeps them anyway, which an input would join. */
+  lines?: boolean
   class?: string
   value: string
   change: (value: string) => void
@@ -18,22 +20,26 @@ interface Props {
 }
 
 /** Field is an input with its label, its hint and what is wrong with it. */
-export function Field({ label, value, change, error, hint, autofocus, class: name = 'input', type = 'text', ...rest }: Props) {
+export function Field({ label, value, change, error, hint, autofocus, class: name = 'input', type = 'text', lines = false, ...rest }: Props) {
   const id = useId()
+  const several = useRef(lines) // and stays so: it would lose the focus
+  several.current ||= type === 'text' && /[\r\n]/.test(value)
+  const common = {
+    id,
+    autoFocus: autofocus,
+    value,
+    'aria-invalid': error ? true : undefined,
+    'aria-describedby': error || hint ? `${id}-note` : undefined,
+    ...rest,
+  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input
-        id={id}
-        class={name}
-        type={type as 'text'}
-        autoFocus={autofocus}
-        value={value}
-        onInput={e => change(e.currentTarget.value)}
-        aria-invalid={error ? true : undefined}
-        aria-describedby={error || hint ? `${id}-note` : undefined}
-        {...rest}
-      />
+      {several.current ? (
+        <textarea {...common} class={name.replace('input', 'textarea')} rows={Math.min(8, Math.max(2, value.split('\n').length))} onInput={e => change(e.currentTarget.value)} />
+      ) : (
+        <input {...common} class={name} type={type as 'text'} onInput={e => change(e.currentTarget.value)} />
+      )}
       {(error || hint) && (
         <p id={`${id}-note`} class={error ? 'field-error' : 'field-hint'}>
           {error ?? hint}

@@ -17,10 +17,12 @@ interface Props {
   class?: string
   align?: 'left' | 'right'
   up?: boolean
+  /** Any number can be chosen. */
+  many?: boolean
 }
 
 /** Menu is a button that opens a list of things to go to or to do. Arrow keys move, letters jump, Escape closes. */
-export function Menu({ label, button, choices, class: name = '', align = 'left', up = false }: Props) {
+export function Menu({ label, button, choices, class: name = '', align = 'left', up = false, many = false }: Props) {
   const [open, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
@@ -43,14 +45,15 @@ export function Menu({ label, button, choices, class: name = '', align = 'left',
       </button>
       {open && (
         <div class={`menu-list ${align} ${up ? 'up' : ''}`} role="menu" id={id} aria-label={label}>
-          {choices.map((c, i) => (c === 'line' ? <hr key={i} /> : <Item key={i} choice={c} done={close} />))}
+          {choices.map((c, i) => (c === 'line' ? <hr key={i} /> : <Item key={i} choice={c} many={many} done={close} />))}
         </div>
       )}
     </div>
   )
 }
 
-function Item({ choice: c, done }: { choice: Choice; done: () => void }) {
+function Item({ choice: c, many, done }: { choice: Choice; many: boolean; done: () => void }) {
+  const role = c.chosen === undefined ? 'menuitem' : many ? 'menuitemcheckbox' : 'menuitemradio'
   const inside = (
     <>
       <span class="menu-check">{c.chosen && <Icon name="check" size={16} />}</span>
@@ -63,17 +66,17 @@ function Item({ choice: c, done }: { choice: Choice; done: () => void }) {
     c.run?.()
   }
   return c.href ? (
-    <a role="menuitem" tabIndex={-1} href={c.href} onClick={act}>
+    <a role={role} aria-checked={c.chosen} tabIndex={-1} href={c.href} onClick={act}>
       {inside}
     </a>
   ) : (
-    <button role="menuitem" type="button" tabIndex={-1} onClick={act}>
+    <button role={role} aria-checked={c.chosen} type="button" tabIndex={-1} onClick={act}>
       {inside}
     </button>
   )
 }
 
-const items = (root: HTMLElement | null) => [...(root?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])]
+const items = (root: HTMLElement | null) => [...(root?.querySelectorAll<HTMLElement>('[role^=menuitem]') ?? [])]
 
 function move(e: KeyboardEvent, root: HTMLElement | null, close: () => void) {
   const all = items(root)

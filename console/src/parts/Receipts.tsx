@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { dismiss, receipts, type Receipt } from '../state/receipts'
 import { Icon } from './Icon'
 
@@ -15,13 +15,24 @@ export function Receipts() {
 
 const stays = { committed: 12_000, live: 6_000, failed: 12_000 }
 
+/** Toast goes after a while, but not from under the pointer or the focus. */
 function Toast({ receipt: r }: { receipt: Receipt }) {
+  const [held, setHeld] = useState({ pointer: false, focus: false })
+  const stay = held.pointer || held.focus
   useEffect(() => {
+    if (stay) return
     const timer = setTimeout(() => dismiss(r.id), stays[r.kind])
     return () => clearTimeout(timer)
-  }, [r.kind])
+  }, [r.kind, stay])
   return (
-    <div class={`receipt ${r.kind}`} data-kind={r.kind}>
+    <div
+      class={`receipt ${r.kind}`}
+      data-kind={r.kind}
+      onPointerEnter={() => setHeld(h => ({ ...h, pointer: true }))}
+      onPointerLeave={() => setHeld(h => ({ ...h, pointer: false }))}
+      onFocusIn={() => setHeld(h => ({ ...h, focus: true }))}
+      onFocusOut={() => setHeld(h => ({ ...h, focus: false }))}
+    >
       <span class="receipt-mark">
         <Icon name={r.kind === 'failed' ? 'alert' : 'check'} />
       </span>

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals'
 import { get } from '../api/request'
+import { brief } from '../parts/brief'
 
 /** Receipt is what became of a change, as the toast shows it. */
 export interface Receipt {
@@ -21,7 +22,7 @@ export const ownWrite = () => newest
 
 function add(r: Omit<Receipt, 'id'>): number {
   const id = ++last
-  receipts.value = [...receipts.value.slice(1 - shown), { ...r, id }]
+  receipts.value = [...receipts.value.slice(1 - shown), { ...r, label: brief(r.label), id }]
   return id
 }
 
@@ -58,18 +59,20 @@ interface Views {
   reached: boolean
 }
 
-const tries = 15 // of two seconds each
+const tries = 15 // of two seconds each, which the node waits
+const pause = 2000 // instead, after an error: that comes at once
 
 async function followToNodes(id: number, detail: string, index: string, began: number, environment: string) {
   const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment)}/views/?index=${encodeURIComponent(index)}`
-  for (let i = 0; i < tries; i++) {
+  for (let i = 0; i < tries && receipts.value.some(r => r.id === id); i++) {
     const views = await get<Views>(path).catch(() => null)
     if (views?.reached) {
       const n = views.ready_nodes
       update(id, { kind: 'live', detail: `${detail}, live on ${n} of ${n} ${n === 1 ? 'node' : 'nodes'} after ${Math.round(performance.now() - began)} ms` })
       return
     }
-    update(id, { detail: `${detail}; not on all nodes yet` })
+    if (views) update(id, { detail: `${detail}; not on all nodes yet` })
+    else await new Promise(done => setTimeout(done, pause))
   }
 }
 

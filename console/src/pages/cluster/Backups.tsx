@@ -79,7 +79,7 @@ export function Backups() {
                 >
                   Run now
                 </button>
-                <RemoveButton label={`Remove the schedule ${s.name}; its files stay`} remove={() => void write('DELETE', `${schedulesPath}${s.id}/`, undefined, { label: `Schedule ${s.name} removed`, models }).catch(() => {})} />
+                <RemoveButton label={`Remove the schedule ${s.name}; its files stay`} remove={() => write('DELETE', `${schedulesPath}${s.id}/`, undefined, { label: `Schedule ${s.name} removed`, models })} />
               </td>
             </tr>
           ))}

@@ -44,6 +44,7 @@ export function FilterBar({ filter, change, tags }: { filter: Filter; change: (f
         <Menu
           class="picker"
           label="Tags"
+          many
           choices={tags.map(t => ({ label: t.label, chosen: filter.tags.includes(t.id), run: () => toggle(t.id) }))}
           button={
             <>

@@ -62,7 +62,7 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
                 label={`${feature.name} for ${o.identifier}`}
                 change={on => void flip(o, on).catch(() => {})}
               />
-              <RemoveButton label={`Remove the override for ${o.identifier}`} remove={() => void remove(o).catch(() => {})} />
+              <RemoveButton label={`Remove the override for ${o.identifier}`} remove={() => remove(o)} />
             </div>
           </li>
         ))}

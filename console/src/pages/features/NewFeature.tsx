@@ -22,7 +22,7 @@ export function NewFeature({ project, close }: { project: number; close: () => v
       <Field label="Name" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={name} change={setName} error={form.fields.name}
         hint="Programs ask for it by this name, so it never changes." />
       <Field label="Description" autocomplete="off" value={description} change={setDescription} error={form.fields.description} />
-      <Field label="Value" autocomplete="off" class="input mono" value={value} change={setValue} error={form.fields.initial_value}
+      <Field label="Value" lines autocomplete="off" spellcheck={false} class="input mono" value={value} change={setValue} error={form.fields.initial_value}
         hint="In every environment, until you change it there. May stay empty." />
       <label class="tick">
         <input type="checkbox" checked={on} onChange={e => setOn(e.currentTarget.checked)} />

@@ -4,6 +4,7 @@ import { Icon } from '../../parts/Icon'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useFollowing } from '../../parts/useFollowing'
+import { useForm } from '../../parts/useForm'
 import { useReorder } from '../../parts/useReorder'
 import { saveOverrides, type Spot } from './flag'
 import { ValueEditor } from './ValueEditor'
@@ -25,10 +26,9 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
 
   const add = (id: number) =>
     setDraft([...draft, { segment: { id }, enabled: flag.environment_default.enabled, value: flag.environment_default.value, variants: flag.environment_default.variants }])
-  const save = () =>
-    void saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () =>
-      saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`),
-    ).catch(() => {})
+  const form = useForm(() =>
+    saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`)),
+  )
 
   return (
     <section class="block" aria-labelledby="segment-overrides">
@@ -75,7 +75,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
         <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
           Discard
         </button>
-        <button type="button" class="button primary" disabled={!dirty || !valid} onClick={save}>
+        <button type="button" class="button primary" disabled={form.busy || !dirty || !valid} onClick={form.onSubmit}>
           Save overrides
         </button>
       </div>

@@ -1,11 +1,13 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
+import { patchQuery } from '../../api/query'
 import type { Feature, Tag } from '../../api/types'
 import { write } from '../../api/write'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
 import { Switch } from '../../parts/Switch'
 import { useDraft } from '../../parts/useForm'
-import { featureModels, type Spot } from './flag'
+import { useTicks } from '../../parts/useTicks'
+import { featureModels, featuresPath, type Spot } from './flag'
 
 /** SettingsTab is what a feature has in common in all environments. */
 export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gone: () => void }) {
@@ -18,18 +20,15 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
     ({ description }) => patch({ description }, `Description of ${feature.name} changed`, () => patch({ description: feature.description }, `Description of ${feature.name} as before`)),
     `description of ${feature.id}`,
   )
-  const wanted = useRef<{ tags: number[]; underWay: number }>({ tags: [], underWay: 0 }) // what is read between two ticks has not the second
-  const saving = useRef<Promise<unknown>>(Promise.resolve())
+  const ticks = useTicks(feature.tags)
   const tag = (t: Tag) => {
-    const before = wanted.current.underWay > 0 ? wanted.current.tags : feature.tags
+    const before = ticks.value
     const has = before.includes(t.id)
     const tags = has ? before.filter(id => id !== t.id) : [...before, t.id]
-    wanted.current.tags = tags
-    wanted.current.underWay++
-    saving.current = saving.current
-      .then(() => patch({ tags }, `${feature.name} ${has ? 'no longer has' : 'has'} the tag ${t.label}`, () => patch({ tags: before }, `Tags of ${feature.name} as before`)))
-      .catch(() => {})
-      .finally(() => wanted.current.underWay--)
+    return ticks.change(tags, async () => {
+      await patch({ tags }, `${feature.name} ${has ? 'no longer has' : 'has'} the tag ${t.label}`, () => patch({ tags: before }, `Tags of ${feature.name} as before`))
+      patchQuery<Feature[]>(featuresPath(project, spot.environment.id), all => all.map(f => (f.id === feature.id ? { ...f, tags } : f)))
+    })
   }
   return (
     <>
@@ -44,7 +43,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
           <legend>Tags</legend>
           {tags.map(t => (
             <label key={t.id} class="tag-choice">
-              <input type="checkbox" checked={feature.tags.includes(t.id)} onChange={() => tag(t)} />
+              <input type="checkbox" checked={ticks.value.includes(t.id)} onChange={() => void tag(t).catch(() => {})} />
               <span class="swatch" style={{ background: t.color }} />
               {t.label}
             </label>

@@ -1,38 +1,40 @@
 import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { environmentLink } from '../../links'
+import { brief } from '../../parts/brief'
 import { parse, setValue, shown, type Spot } from './flag'
 
 /**
- * ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it. An input would drop the ends of lines: a value
+ * ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it as it was, and what was typed when the focus goes
+ * elsewhere is there again at the next click. An input would drop the ends of lines: a value
  * of several is edited in the panel.
  */
 export function ValueCell({ spot, query }: { spot: Spot; query: string }) {
   const [editing, setEditing] = useState(false)
-  const [refused, setRefused] = useState<string>() // what was typed, to be mended
+  const [kept, setKept] = useState<string>() // what was typed and is not saved
   const { route } = useLocation()
   const state = spot.feature.environment_feature_state
   const value = state?.feature_state_value ?? null
   if (editing) {
-    const done = () => {
+    const done = (typed?: string) => {
       setEditing(false)
-      setRefused(undefined)
+      setKept(typed)
     }
     const again = (text: string) => {
-      setRefused(text)
+      setKept(text)
       setEditing(true)
     }
-    return <Editor spot={spot} first={refused} done={done} refused={again} />
+    return <Editor spot={spot} first={kept} done={done} refused={again} />
   }
   return (
     <button
       type="button"
       class={`value ${value === null ? 'none' : ''}`}
       disabled={state === null}
-      aria-label={`Value of ${spot.feature.name}: ${shown(value)}. Edit`}
+      aria-label={`Value of ${spot.feature.name}: ${brief(shown(value))}. Edit`}
       onClick={() => (/[\r\n]/.test(String(value)) ? route(environmentLink(spot.project, spot.environment.api_key, 'features', spot.feature.id) + query) : setEditing(true))}
     >
-      {value === null ? 'no value' : value === '' ? '""' : String(value)}
+      {value === null ? 'no value' : value === '' ? '""' : brief(String(value))}
     </button>
   )
 }
@@ -41,7 +43,7 @@ interface EditorProps {
   spot: Spot
   /** What stands in it at first, other than the value. */
   first: string | undefined
-  done: () => void
+  done: (typed?: string) => void
   refused: (text: string) => void
 }
 
@@ -53,10 +55,16 @@ function Editor({ spot, first, done, refused }: EditorProps) {
     // After a refusal somebody may type elsewhere by now.
     if (first === undefined || document.activeElement === document.body) input.current?.select()
   }, [])
-  const finish = (keep: boolean) => {
-    done()
+  const over = useRef(false) // an input that goes with the focus in it loses that at last
+  const end = (typed?: string) => {
+    if (over.current) return
+    over.current = true
+    done(typed)
+  }
+  const save = () => {
+    end()
     const value = parse(text, before)
-    if (keep && value !== before) void setValue(spot, value).catch(() => refused(text))
+    if (value !== before) void setValue(spot, value).catch(() => refused(text))
   }
   return (
     <input
@@ -68,10 +76,10 @@ function Editor({ spot, first, done, refused }: EditorProps) {
       onKeyDown={e => {
         e.stopPropagation()
         if (e.isComposing) return // the key belongs to the input method
-        if (e.key === 'Enter') finish(true)
-        if (e.key === 'Escape') finish(false)
+        if (e.key === 'Enter') save()
+        if (e.key === 'Escape') end()
       }}
-      onBlur={() => finish(false)}
+      onBlur={() => end(parse(text, before) === before ? undefined : text)}
     />
   )
 }

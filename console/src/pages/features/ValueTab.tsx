@@ -1,6 +1,7 @@
 import type { Flag, FlagState, MultivariateOption, TypedValue } from '../../api/types'
 import { write } from '../../api/write'
 import { useFollowing } from '../../parts/useFollowing'
+import { useForm } from '../../parts/useForm'
 import { featureModels, save, shown, untyped, type Spot } from './flag'
 import { NewVariant } from './NewVariant'
 import { sameValue, ValueEditor } from './ValueEditor'
@@ -20,14 +21,14 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { draft, setDraft, dirty } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
-  const change = () => {
+  const form = useForm(() => {
     const state: Partial<FlagState> = {}
     const undo: Partial<FlagState> = {}
     if (!sameValue(draft.value, before.value)) [state.value, undo.value] = [draft.value, before.value]
     if (JSON.stringify(draft.variants) !== JSON.stringify(before.variants)) [state.variants, undo.variants] = [draft.variants, before.variants]
     const label = 'value' in state ? `${feature.name} set to ${shown(untyped(draft.value))}` : `Shares of ${feature.name} changed`
-    void save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`)).catch(() => {})
-  }
+    return save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`))
+  })
   const remove = (o: MultivariateOption) =>
     void write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
       label: `Variant removed from ${feature.name}, in all environments`,
@@ -36,13 +37,7 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
     }).catch(() => {})
 
   return (
-    <form
-      class="form"
-      onSubmit={e => {
-        e.preventDefault()
-        change()
-      }}
-    >
+    <form class="form" onSubmit={form.onSubmit}>
       <section class="block">
         <h3>Value</h3>
         <ValueEditor label={`Value of ${feature.name}`} value={draft.value} change={value => setDraft({ ...draft, value })} />
@@ -58,7 +53,7 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
         <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
           Discard
         </button>
-        <button class="button primary" disabled={!dirty || !valid}>
+        <button class="button primary" disabled={form.busy || !dirty || !valid}>
           Save
         </button>
       </div>

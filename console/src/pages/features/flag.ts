@@ -22,15 +22,17 @@ export interface Spot {
 
 /** switchFlag turns a feature on or off; the list shows it at once. */
 export function switchFlag(spot: Spot, enabled: boolean): Promise<unknown> {
-  assume(spot, { enabled })
-  return save(spot, { enabled }, `${spot.feature.name} switched ${enabled ? 'on' : 'off'}`, () => switchFlag(spot, !enabled))
+  return assuming(spot, { enabled }, save(spot, { enabled }, `${spot.feature.name} switched ${enabled ? 'on' : 'off'}`, () => switchFlag(spot, !enabled)))
 }
 
 /** setValue gives a feature another value. */
 export function setValue(spot: Spot, value: Scalar): Promise<unknown> {
   const before = spot.feature.environment_feature_state?.feature_state_value ?? null
-  assume(spot, { feature_state_value: value })
-  return save(spot, { value: typed(value) }, `${spot.feature.name} set to ${shown(value)}`, () => setValue(withValue(spot, value), before))
+  return assuming(
+    spot,
+    { feature_state_value: value },
+    save(spot, { value: typed(value) }, `${spot.feature.name} set to ${shown(value)}`, () => setValue(withValue(spot, value), before)),
+  )
 }
 
 function withValue(spot: Spot, value: Scalar): Spot {
@@ -65,7 +67,21 @@ function replace({ environment, feature }: Spot, body: object, label: string, un
   return write('PUT', flagPath(environment.api_key, feature.id), body, { label, models: stateModels, environment: environment.api_key, undo })
 }
 
-function assume({ project, environment, feature }: Spot, change: Partial<NonNullable<Feature['environment_feature_state']>>) {
+type State = NonNullable<Feature['environment_feature_state']>
+
+/** assuming shows a change while it is saved, and takes it back when it is refused: nobody may answer what is stored then. */
+async function assuming(spot: Spot, change: Partial<State>, saving: Promise<unknown>) {
+  const state = spot.feature.environment_feature_state
+  assume(spot, change)
+  try {
+    return await saving
+  } catch (e) {
+    if (state) assume(spot, Object.fromEntries(Object.keys(change).map(k => [k, state[k as keyof State]])))
+    throw e
+  }
+}
+
+function assume({ project, environment, feature }: Spot, change: Partial<State>) {
   patchQuery<Feature[]>(featuresPath(project, environment.id), all =>
     all.map(f => (f.id === feature.id && f.environment_feature_state ? { ...f, environment_feature_state: { ...f.environment_feature_state, ...change } } : f)),
   )

@@ -38,7 +38,7 @@ export function Traits({ person }: { person: Person }) {
             <button type="button" class="button ghost square small" aria-label={`Edit ${t.trait_key}`} onClick={() => setEdited(t)}>
               <Icon name="edit" size={16} />
             </button>
-            <RemoveButton label={`Remove ${t.trait_key}`} remove={() => void remove(t).catch(() => {})} />
+            <RemoveButton label={`Remove ${t.trait_key}`} remove={() => remove(t)} />
           </li>
         ))}
       </ul>

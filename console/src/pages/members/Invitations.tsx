@@ -60,7 +60,7 @@ function ByMail({ base }: { base: string }) {
                 >
                   Send again
                 </button>
-                <RemoveButton label={`Take the invitation of ${i.email} back`} remove={() => void write('DELETE', `${base}invites/${i.id}/`, undefined, { label: `Invitation of ${i.email} taken back`, models }).catch(() => {})} />
+                <RemoveButton label={`Take the invitation of ${i.email} back`} remove={() => write('DELETE', `${base}invites/${i.id}/`, undefined, { label: `Invitation of ${i.email} taken back`, models })} />
               </td>
             </tr>
           ))}
@@ -90,7 +90,7 @@ function ByLink({ base }: { base: string }) {
                 {l.expires_at && <span class="sub">ends {ago(l.expires_at)}</span>}
               </td>
               <td class="end">
-                <RemoveButton label="Remove the link" remove={() => void write('DELETE', `${base}invite-links/${l.id}/`, undefined, { label: 'Invite link removed', models }).catch(() => {})} />
+                <RemoveButton label="Remove the link" remove={() => write('DELETE', `${base}invite-links/${l.id}/`, undefined, { label: 'Invite link removed', models })} />
               </td>
             </tr>
           ))}

@@ -4,6 +4,7 @@ import { patchQuery, useQuery } from '../../api/query'
 import { write } from '../../api/write'
 import { Setting } from '../../parts/Setting'
 import { Sheet } from '../../parts/Sheet'
+import { useTicks } from '../../parts/useTicks'
 
 /** Holder is who has permissions. */
 export interface Holder {
@@ -48,24 +49,21 @@ export function PermissionSet({ holder, level, object, title, choice }: Props) {
   const ours = `${list}?${holder.kind}=${holder.id}`
   const rows = useQuery<Row[]>(ours, models)
   const detailed = useQuery<Detailed>(holder.kind === 'user' ? `${base}user-detailed-permissions/${holder.id}/` : null, models)
-  const saving = useRef<Promise<number | undefined>>(Promise.resolve(undefined)) // of the row's id: one change after the other, or two would make a row each
-  const wanted = useRef<{ row: Omit<Row, 'id'> | null; underWay: number }>({ row: null, underWay: 0 }) // what is read between two changes has not the second
-  if (wanted.current.underWay === 0 && !rows.loading) wanted.current.row = null
+  const row = rows.data?.[0]
+  const ticks = useTicks<Omit<Row, 'id'>>(row ?? { permissions: [] })
+  const made = useRef<number | undefined>(undefined) // the row that the first of several ticks made: another one would make a second
+  if (!ticks.busy) made.current = undefined
   if (!catalogue.data || !rows.data) return <Sheet title={title} actions={choice}>{rows.error && <p class="field-error">{rows.error}</p>}</Sheet>
-  const row = rows.data[0]
-  const { permissions: granted = [], admin = false } = wanted.current.row ?? row ?? {}
-  const save = (permissions: string[], admin: boolean, label: string) => {
+  const { permissions: granted, admin = false } = ticks.value
+  const save = (change: Partial<Omit<Row, 'id'>>, label: string) => {
+    const { permissions, admin = false } = { ...ticks.value, ...change }
     const body = { [holder.kind]: holder.id, permissions, ...(level === 'organisations' ? {} : { admin }) }
-    wanted.current.row = { permissions, admin }
-    wanted.current.underWay++
-    patchQuery<Row[]>(ours, () => [{ id: row?.id ?? 0, permissions, admin }])
-    const done = saving.current.then(async made => {
-      const id = row?.id || made
+    return ticks.change({ permissions, admin }, async () => {
+      const id = row?.id ?? made.current
       const answer = id ? await write<Row>('PUT', `${list}${id}/`, body, { label, models }) : await write<Row>('POST', list, body, { label, models })
-      return answer.id
+      made.current = answer.id
+      patchQuery<Row[]>(ours, () => [{ id: answer.id, permissions, admin }])
     })
-    saving.current = done.catch(() => row?.id).finally(() => wanted.current.underWay--)
-    return done
   }
   const from = (key: string) => {
     const groups = detailed.data?.permissions.find(p => p.permission_key === key)?.derived_from.groups ?? []
@@ -79,7 +77,7 @@ export function PermissionSet({ holder, level, object, title, choice }: Props) {
           title="Everything"
           text={`Administers the ${level === 'projects' ? 'project with all its environments' : 'environment'}.${adminFrom ? ` Through ${adminFrom}.` : ''}`}
           on={admin}
-          change={on => save(granted, on, on ? 'Everything allowed' : 'Not everything allowed any more')}
+          change={on => save({ admin: on }, on ? 'Everything allowed' : 'Not everything allowed any more')}
         />
       )}
       <fieldset class="permissions" disabled={admin}>
@@ -91,7 +89,8 @@ export function PermissionSet({ holder, level, object, title, choice }: Props) {
               checked={admin || granted.includes(p.key)}
               onChange={e => {
                 const on = e.currentTarget.checked
-                void save(on ? [...granted, p.key] : granted.filter(k => k !== p.key), admin, `${nameOf(p.key)} ${on ? 'allowed' : 'not allowed any more'}`).catch(() => {})
+                const { permissions } = ticks.value
+                void save({ permissions: on ? [...permissions, p.key] : permissions.filter(k => k !== p.key) }, `${nameOf(p.key)} ${on ? 'allowed' : 'not allowed any more'}`).catch(() => {})
               }}
             />
             <span>
