@@ -4,6 +4,15 @@
 set -euo pipefail
 bin=${1:-bin/flagraft} data=${2:-data/cluster}
 email=${FLAGRAFT_ADMIN_EMAIL:-admin@example.com} password=${FLAGRAFT_ADMIN_PASSWORD:-flagraft-Demo-1!}
+
+# A node of `make run` on these ports would be joined by the others, and be left without a majority when they stop.
+for p in 80{0,1,2}{0,1,2,3}; do
+  if (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null; then
+    echo "port $p is in use: stop what listens there first (make run, or another make cluster)" >&2
+    exit 1
+  fi
+done
+
 pids=()
 stop() { trap - EXIT INT TERM; kill "${pids[@]}" 2>/dev/null || true; wait "${pids[@]}" 2>/dev/null || true; }
 trap stop EXIT INT TERM
@@ -26,12 +35,14 @@ ready() { # whether a management port says 200 on /readyz
   exec 3>&-
   [ "$status" = 200 ]
 }
-for p in 8003 8013 8023; do
+for i in 0 1 2; do
   for _ in $(seq 150); do
-    { ready $p; } 2>/dev/null && continue 2
+    kill -0 "${pids[i]}" 2>/dev/null || break
+    { ready $((8003 + 10 * i)); } 2>/dev/null && continue 2
     sleep 0.2
   done
-  echo "the node with management port $p is not ready; see $data/*.log" >&2
+  echo "node$i is not ready; the end of $data/node$i.log:" >&2
+  tail -n 3 "$data/node$i.log" >&2
   exit 1
 done
 
