@@ -32,7 +32,7 @@ test: ## the tests that need nothing but Go
 check: fmt vet lint generated race ## format, vet, lint, generated files, race detector
 
 fmt:
-	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not formatted: $$bad"; exit 1; }
+	@bad=$$(find . \( -name node_modules -o -name '.?*' \) -prune -o -name '*.go' -exec gofmt -l {} +) && test -z "$$bad" || { echo "not formatted: $$bad"; exit 1; }
 
 vet:
 	go vet ./...
