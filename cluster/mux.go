@@ -219,7 +219,7 @@ func (r *raftLayer) Accept() (net.Conn, error) {
 	}
 }
 
-// Dial connects to a peer's Raft. The address is a namedAddress.
+// Dial connects to a peer's Raft. The address is one of namedAddresses.
 func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.mux.ctx, timeout)
 	defer cancel()

@@ -1,10 +1,12 @@
 // Package fsm holds flagraft's replicated state: the tables, the identity
 // store, the log entries that change them, and the Views that readers load.
 //
-// Three kinds of log entry carry everything: a Changeset (rows of admin
+// Three kinds of log entry carry what users write: a Changeset (rows of admin
 // writes), an IdentityBatch (upserts of SDK traffic) and a UsageBatch
-// (counters). Handlers compute on the leader inside a [Tx]; the log carries the
-// rows they wrote; applying stays the same few lines whatever the resource.
+// (counters). The others (entry.go) found the installation, raise its format
+// level, compare state hashes and restore a backup. Handlers compute on the
+// leader inside a [Tx]; the log carries the rows they wrote; applying stays the
+// same few lines whatever the resource.
 //
 // Applying is deterministic: no clock, no randomness, no map iteration that
 // reaches an output, no I/O. Every value that is not a function of the log is

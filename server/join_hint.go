@@ -14,7 +14,7 @@ type joinHint struct {
 	Addresses []string `json:"addresses"` // cluster addresses of other nodes
 }
 
-// maxHint bounds the body and the addresses of a hint.
+// The bounds of a hint.
 const (
 	maxHintBytes     = 16 << 10
 	maxHintAddresses = 64

@@ -4,17 +4,14 @@
 // the resources. Nothing else has to be touched: routing, authentication, permission, decoding, error shapes, forwarding to the leader,
 // idempotency, waiting for the View, metrics and the API description follow from the row.
 //
-//	{Method: "DELETE", Path: "/api/v1/projects/{project_pk}/tags/{id}/", OperationID: "api_v1_projects_tags_destroy", Tag: "Tags",
-//		Status: 204, Kind: route.Write, Auth: route.Admin, Permission: ProjectPermission("MANAGE_TAGS", Path("project_pk")),
-//		Handler: write(deleteTag)},
+//	{Method: "POST", Path: "/api/v1/projects/{project_pk}/tags/", OperationID: "api_v1_projects_tags_create", Tag: "Tags",
+//		Status: 201, Kind: route.Write, Auth: route.Admin, Permission: ProjectPermission("MANAGE_TAGS", Path("project_pk")),
+//		Handler: write(createTag)},
 //
-//	func deleteTag(c *Ctx, in tagRef) (route.Empty, error) {
-//		tag, err := findTag(c, in)
-//		if err != nil {
-//			return route.Empty{}, err
-//		}
-//		fsm.Tags.Delete(c.Tx, tag.ID)
-//		return route.Empty{}, nil
+//	func createTag(c *Ctx, in tagInput) (tag, error) {
+//		t := fsm.Tag{UUID: c.Tx.NewUUID(), Project: c.Project.ID, Color: "#6837FC", Type: "NONE"}
+//		in.apply(&t)
+//		return renderTag(fsm.Tags.Put(c.Tx, t)), nil
 //	}
 //
 // # What a handler gets
@@ -24,7 +21,9 @@
 // somebody) goes into the before step of write, which runs once, on the leader, after authentication and permission and before the
 // transaction:
 //
-//	Handler: write(createUser).before(func(c *Ctx, in *createUserInput) error { ... })
+//	Handler: write(login).before(checkPassword)
+//
+//	func checkPassword(c *Ctx, in *loginInput) error { ... }
 //
 // What the row's permission looked up is there already: c.Organisation, c.Project, c.Environment.
 //

@@ -14,7 +14,7 @@ func (h *harness) groups() string {
 	return fmt.Sprintf("/api/v1/organisations/%d/groups/", h.organisation.ID)
 }
 
-// addUser is a body that names users.
+// userIDs is a body that names users.
 func userIDs(ids ...uint64) map[string]any { return map[string]any{"user_ids": ids} }
 
 func TestGroups(t *testing.T) {

@@ -48,7 +48,7 @@ type permissionUpdate struct {
 	permissionInput
 }
 
-// permissionRows is one of the six resources.
+// permissionResource is one of the six resources.
 type permissionResource struct {
 	level  fsm.Level
 	groups bool

@@ -22,7 +22,7 @@ const (
 
 	listsSlot = 2 * headKinds // of flagLists
 	keysSlot  = listsSlot + 1 // of storedKeys
-	knownSlot = listsSlot + 2 // of knownLists
+	knownSlot = listsSlot + 2 // of viewMark
 )
 
 // preparedHead is what a slot holds. It names another index than the View for identities that were looked up later than that.
