@@ -134,11 +134,15 @@ func (c *UsageCounter) take() (entries [][]byte) {
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
 	c.mu.Unlock()
-	day := c.day()
+	day, state := c.day(), c.fsm.State()
 	c.requests.Range(func(environment, requests any) bool {
+		id := environment.(uint64)
 		requests.(*requestCounts).take(func(labels string, kind UsageKind, n int64) {
-			counts[usageKey{environment: environment.(uint64), kind: kind, bucket: day, labels: labels}] += n
+			counts[usageKey{environment: id, kind: kind, bucket: day, labels: labels}] += n
 		})
+		if Environments.Ref(state, id) == nil {
+			c.requests.Delete(id) // it was deleted: nothing is counted for it any more
+		}
 		return true
 	})
 	var batch []Usage

@@ -74,6 +74,22 @@ func TestUsageIsByDay(t *testing.T) {
 	require.Equal(t, map[UsageKind]map[Time]int64{UsageFlags: {first: 3, second: 1}, UsageEvaluation: {first: 15, second: 5}}, counts)
 }
 
+// Environments come and go by the thousand where each branch or test gets one.
+func TestRequestsOfDeletedEnvironmentsAreForgotten(t *testing.T) {
+	c, f := newTestCounter(t, time.Now, new(error))
+	for environment := range uint64(100) {
+		c.Request(environment, UsageFlags, RequestClient{Application: []byte("shop")})
+	}
+	require.NoError(t, c.Flush(t.Context()))
+	require.EqualValues(t, 1, countUsage(f), "there is one environment")
+	var held []any
+	c.requests.Range(func(environment, _ any) bool {
+		held = append(held, environment)
+		return true
+	})
+	require.Equal(t, []any{uint64(1)}, held)
+}
+
 func TestRequestsOfClients(t *testing.T) {
 	var r requestCounts
 	counted := func() map[string]int64 {
