@@ -122,7 +122,9 @@ func (v *View) appendIdentityOverrides(dst []byte) ([]byte, []piece) {
 	cut := cutter{piece: piece{start: len(dst)}}
 	var ids []uint64
 	for row := range FeatureStatesByEnvironment.Refs(v.State, v.Environment.ID, StateIdentity) {
-		ids = append(ids, row.Identity)
+		if v.InForce(row, v.State.Time) {
+			ids = append(ids, row.Identity)
+		}
 	}
 	slices.Sort(ids)
 	store := v.State.Identities().Environment(v.Environment.ID)

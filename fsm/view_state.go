@@ -75,15 +75,21 @@ func (v *View) ServeOverride(row *FeatureState) *ServedState {
 	return newServedState(v.State, row, f, nil, v.Environment.HideSensitiveData)
 }
 
-// IdentityOverrides returns the override rows of an identity, by feature. It does
-// not allocate when there are none.
+// InForce reports whether an identity override counts at a time: one that is scheduled waits
+// until it is live. Versions do not hold identity overrides, and where they are kept all count.
+func (v *View) InForce(row *FeatureState, now Time) bool {
+	return row.LiveFrom <= now || v.Environment.UseV2FeatureVersioning
+}
+
+// IdentityOverrides returns the override rows of an identity that are in force, by feature.
+// It does not allocate when there are none.
 func (v *View) IdentityOverrides(identity uint64) []*FeatureState {
 	if identity == 0 || !v.HasIdentityOverrides || !v.mayOverride(identity) {
 		return nil
 	}
 	var rows []*FeatureState
 	for row := range FeatureStatesByIdentity.Refs(v.State, identity) {
-		if row.Environment == v.Environment.ID {
+		if row.Environment == v.Environment.ID && v.InForce(row, v.State.Time) {
 			rows = append(rows, row)
 		}
 	}

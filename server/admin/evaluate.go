@@ -128,9 +128,15 @@ func evaluateIdentity(c *Ctx, rec *identity.Record, hide bool) ([]servedFlag, er
 	if err != nil {
 		return nil, err
 	}
+	now := v.State.Time
+	if c.Tx != nil {
+		now = max(now, c.Tx.Now())
+	}
 	own := map[uint64]*fsm.FeatureState{}
 	for s := range fsm.FeatureStatesByIdentity.Refs(c, rec.ID()) {
-		own[s.Feature] = s
+		if v.InForce(s, now) {
+			own[s.Feature] = s
+		}
 	}
 	subject, evaluation := c.subject(v.Engine, rec), &eval.Evaluation{}
 	v.Engine.Evaluate(subject, evaluation)

@@ -2,7 +2,9 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -201,4 +203,31 @@ func TestDeletingAnIdentityDeletesItsOverrides(t *testing.T) {
 	require.Greater(t, h.updatedAt(), before, "the environment document changed")
 	require.Len(t, h.booked(), skip)
 	require.Zero(t, fsm.FeatureStatesByIdentity.Count(h.node.FSM.State(), id))
+}
+
+// TestScheduledIdentityOverride: an override waits for its live_from, whoever asks.
+func TestScheduledIdentityOverride(t *testing.T) {
+	h := newHarness(t)
+	f := h.post("/api/v1/projects/1/features/", `{"name":"f","initial_value":"all"}`, 201).id()
+	h.patch("/api/v1/environments/env-key/", `{"use_identity_overrides_in_local_eval":true}`, 200)
+	ann := h.post("/api/v1/environments/env-key/identities/", `{"identifier":"ann"}`, 201).id()
+	states := fmt.Sprintf("/api/v1/environments/env-key/identities/%d/featurestates/", ann)
+	later := time.Now().Add(time.Hour)
+	own := h.post(states, fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":"hers","live_from":%q}`, f, later.UTC().Format(time.RFC3339)), 201).id()
+	shows := func(want bool) {
+		t.Helper()
+		for _, path := range []string{states + "all/", "/api/v1/environments/env-key/document/", "/api/flagraft/v1/environments/env-key/explain/?identifier=ann"} {
+			require.Equal(t, want, strings.Contains(h.get(path, 200).Raw, `"hers"`), path)
+		}
+		live, _ := h.node.Views.ByID(h.environment.ID)
+		require.Equal(t, want, len(live.View().IdentityOverrides(ann)) == 1)
+	}
+	shows(false)
+	require.Contains(t, h.get("/api/v1/environments/env-key/document/", 200).Raw, `"identity_overrides":[]`)
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	shows(true) // versions do not hold it
+	h.post("/api/v1/environments/env-key/disable-v2-versioning/", nil, 202)
+	shows(false)
+	h.put(states+fmt.Sprint(own)+"/", fmt.Sprintf(`{"feature":%d,"live_from":"2020-01-01T00:00:00Z"}`, f), 200)
+	shows(true)
 }
