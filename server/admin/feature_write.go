@@ -115,6 +115,9 @@ func changeFeature(c *Ctx, in featureInput) (fsm.Feature, error) {
 	}
 	f := before
 	in.apply(&f)
+	if _, ok := fsm.MultivariateOptionsByFeature.First(c, f.ID); ok {
+		f.Type = fsm.Multivariate // its options are served, whatever type is sent
+	}
 	f = fsm.Features.Put(c.Tx, f)
 	c.putMetadata(fsm.ContentFeature, f.ID, in.Metadata)
 	if f.Type != before.Type || f.IsArchived != before.IsArchived || f.IsServerKeyOnly != before.IsServerKeyOnly ||

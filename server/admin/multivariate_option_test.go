@@ -97,3 +97,15 @@ func TestSharesOfTheWholeFit(t *testing.T) {
 	}
 	require.Equal(t, []float64{20.1, 20.2, 59.7}, shares(g))
 }
+
+// TestTypeStaysWithOptions: the options of a feature are served, so its type cannot be sent away from under them.
+func TestTypeStaysWithOptions(t *testing.T) {
+	h := newHarness(t)
+	f := h.post("/api/v1/projects/1/features/", `{"name":"f"}`, 201).id()
+	path := fmt.Sprintf("/api/v1/projects/1/features/%d/", f)
+	o := h.post(path+"mv-options/", fmt.Sprintf(`{"feature":%d,"string_value":"o","default_percentage_allocation":100}`, f), 201).id()
+	require.Equal(t, "MULTIVARIATE", h.patch(path, `{"type":"STANDARD"}`, 200).object()["type"])
+	require.Equal(t, "MULTIVARIATE", h.put(path, `{"name":"f","type":"STANDARD","description":"d"}`, 200).object()["type"])
+	h.remove(fmt.Sprintf("%smv-options/%d/", path, o), 204)
+	require.Equal(t, "STANDARD", h.get(path, 200).object()["type"])
+}
