@@ -52,16 +52,20 @@ func (m *flagMetrics) add(environment, feature uint64, n int64) {
 // Describe implements prometheus.Collector.
 func (m *flagMetrics) Describe(ch chan<- *prometheus.Desc) { ch <- flagEvaluations }
 
-// Collect implements prometheus.Collector. Names are those of now; what was deleted is left out.
+// Collect implements prometheus.Collector. Names are those of now; what was deleted makes room for others.
 func (m *flagMetrics) Collect(ch chan<- prometheus.Metric) {
 	state := m.node.fsm.State()
 	m.counts.Range(func(key, count any) bool {
 		k := key.(flagKey)
 		e, f := fsm.Environments.Ref(state, k.environment), fsm.Features.Ref(state, k.feature)
-		if e != nil && f != nil {
-			ch <- prometheus.MustNewConstMetric(flagEvaluations, prometheus.CounterValue, float64(count.(*atomic.Uint64).Load()),
-				strconv.FormatUint(e.ID, 10), valid(e.Name), valid(f.Name))
+		if e == nil || f == nil {
+			if _, held := m.counts.LoadAndDelete(k); held { // somebody else may collect, too
+				m.size.Add(-1)
+			}
+			return true
 		}
+		ch <- prometheus.MustNewConstMetric(flagEvaluations, prometheus.CounterValue, float64(count.(*atomic.Uint64).Load()),
+			strconv.FormatUint(e.ID, 10), valid(e.Name), valid(f.Name))
 		return true
 	})
 }
