@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ import (
 const (
 	// webhooksAtOnce is how many webhooks are called at once; those whose last call failed have half of the places.
 	webhooksAtOnce = 32
-	// webhookTurn is how many events a webhook gets before others that wait have the place.
+	// webhookTurn is how many events a webhook gets at most before others that wait have the place; see WebhookTiming.Turn.
 	webhookTurn = 100
 	// webhookRecords is how many finished deliveries are kept of each webhook.
 	webhookRecords = 100
@@ -29,13 +30,14 @@ const (
 // WebhookTiming is how often things are done about webhooks.
 type WebhookTiming struct {
 	Tick       time.Duration // looking for events that are due
+	Turn       time.Duration // of a webhook: no further event is begun after it, so that slow ones share the places
 	Sweep      time.Duration // looking for events to give up
 	FirstRetry time.Duration // after a failure; doubled with each
 	MaxRetry   time.Duration
 }
 
 func defaultWebhookTiming() WebhookTiming {
-	return WebhookTiming{Tick: 100 * time.Millisecond, Sweep: 10 * time.Second, FirstRetry: time.Second, MaxRetry: 5 * time.Minute}
+	return WebhookTiming{Tick: 100 * time.Millisecond, Turn: time.Second, Sweep: 10 * time.Second, FirstRetry: time.Second, MaxRetry: 5 * time.Minute}
 }
 
 // deliverer takes events to webhooks, on the leader. What waits is in the state, and so is how often it was tried: a new leader goes on where
@@ -49,6 +51,7 @@ type deliverer struct {
 
 	mu   sync.Mutex
 	busy map[uint64]bool // the webhooks being called; true: for another time
+	last [2]uint64       // who got a place last, of those for the first time and of those for another
 
 	attempts *prometheus.CounterVec // by outcome
 	givenUp  prometheus.Counter
@@ -135,31 +138,39 @@ func (d *deliverer) lead(ctx context.Context) {
 	}
 }
 
-// due takes places for the webhooks whose first event is due: the healthy ones first.
+// due takes places for the webhooks whose first event is due: the healthy ones first, and of each kind those that had no place for longest.
 func (d *deliverer) due() (ids []uint64) {
 	state, now := d.node.fsm.State(), fsm.TimeOf(d.node.Clock())
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	failing := 0
-	for _, again := range d.busy {
-		if again {
-			failing++
+	if len(d.busy) >= webhooksAtOnce {
+		return nil
+	}
+	var wait [2][]uint64 // by id: for the first time, for another
+	for w := range fsm.Webhooks.Refs(state) {
+		if _, busy := d.busy[w.ID]; busy || !w.Enabled {
+			continue
+		}
+		if head, ok := fsm.WebhookDeliveriesWaiting.First(state, w.ID); ok && d.ready(head, now) {
+			kind := min(head.Attempts, 1)
+			wait[kind] = append(wait[kind], w.ID)
 		}
 	}
-	for _, again := range []bool{false, true} {
-		for w := range fsm.Webhooks.Refs(state) {
-			if _, busy := d.busy[w.ID]; busy || !w.Enabled || len(d.busy) >= webhooksAtOnce || again && failing >= webhooksAtOnce/2 {
-				continue
+	places := [2]int{webhooksAtOnce, webhooksAtOnce / 2}
+	for _, again := range d.busy {
+		if again {
+			places[1]--
+		}
+	}
+	for kind, list := range wait {
+		next, _ := slices.BinarySearch(list, d.last[kind]+1)
+		for _, id := range slices.Concat(list[next:], list[:next]) {
+			if len(d.busy) >= webhooksAtOnce || places[kind] <= 0 {
+				break
 			}
-			head, ok := fsm.WebhookDeliveriesWaiting.First(state, w.ID)
-			if !ok || !d.ready(head, now) || (head.Attempts > 0) != again {
-				continue
-			}
-			if again {
-				failing++
-			}
-			d.busy[w.ID] = again
-			ids = append(ids, w.ID)
+			places[kind]--
+			d.busy[id], d.last[kind] = kind == 1, id
+			ids = append(ids, id)
 		}
 	}
 	return ids
@@ -179,7 +190,7 @@ func (d *deliverer) done(id uint64) {
 
 // call takes events to one webhook until none waits, one fails, or its turn is over. The error is that of recording.
 func (d *deliverer) call(ctx context.Context, id uint64) error {
-	for range webhookTurn {
+	for began, n := time.Now(), 0; n < webhookTurn && (n == 0 || time.Since(began) < d.timing.Turn); n++ {
 		state := d.node.fsm.State()
 		w, ok := fsm.Webhooks.Get(state, id)
 		if !ok || !w.Enabled {

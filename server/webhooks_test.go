@@ -120,7 +120,7 @@ func newHookCluster(t *testing.T, size int, change ...func(*settings.Settings)) 
 	t.Helper()
 	h := &hookCluster{T: t}
 	setUp := func(n *server.Node) {
-		n.Webhooks = server.WebhookTiming{Tick: 2 * time.Millisecond, Sweep: 5 * time.Millisecond, FirstRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond}
+		n.Webhooks = server.WebhookTiming{Tick: 2 * time.Millisecond, Turn: time.Millisecond, Sweep: 5 * time.Millisecond, FirstRetry: 5 * time.Millisecond, MaxRetry: 20 * time.Millisecond}
 	}
 	change = slices.Concat([]func(*settings.Settings){func(st *settings.Settings) { st.AllowPrivateHooks, st.LoginPerMinute = true, 0 }}, change)
 	if size == 1 {
@@ -289,6 +289,35 @@ func TestDeadWebhooksKeepNobodyWaiting(t *testing.T) {
 		return waits[len(waits)-1]["error"] == "There was no answer in time."
 	}, "the reason is not shown")
 	require.Len(t, h.log(hooks[0], "waiting"), 10)
+}
+
+// As many webhooks as there are places take long for each of their events, and another one has its turn among them.
+func TestSlowWebhooksShareThePlaces(t *testing.T) {
+	h := newHookCluster(t, 1)
+	h.switchOn()
+	begun, answer := make(chan struct{}, 1000), make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-answer
+	}))
+	t.Cleanup(slow.Close)
+	const places = 32
+	for range places {
+		h.hook(slow.URL)
+	}
+	good := newReceiver(t, 200)
+	h.hook(good.url)
+	h.set(3)
+	for range places {
+		<-begun
+	}
+	time.Sleep(2 * time.Millisecond) // each of the calls has taken a turn's time
+	for range places {
+		answer <- struct{}{}
+	}
+	h.eventually(func() bool { return len(good.took()) > 0 }, "the slow ones keep all the places")
+	close(answer)
+	h.eventuallyTook(good, []any{2.0, 3.0, 4.0})
 }
 
 func TestWebhookEventsAreGivenUp(t *testing.T) {
