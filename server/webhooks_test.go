@@ -293,9 +293,11 @@ func TestDeadWebhooksKeepNobodyWaiting(t *testing.T) {
 
 // As many webhooks as there are places take long for each of their events, and another one has its turn among them.
 func TestSlowWebhooksShareThePlaces(t *testing.T) {
-	h := newHookCluster(t, 1)
+	h := newHookCluster(t, 1, func(st *settings.Settings) { st.WebhookTimeout = time.Hour })
 	h.switchOn()
 	begun, answer := make(chan struct{}, 1000), make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		begun <- struct{}{}
 		<-answer
@@ -316,7 +318,7 @@ func TestSlowWebhooksShareThePlaces(t *testing.T) {
 		answer <- struct{}{}
 	}
 	h.eventually(func() bool { return len(good.took()) > 0 }, "the slow ones keep all the places")
-	close(answer)
+	release()
 	h.eventuallyTook(good, []any{2.0, 3.0, 4.0})
 }
 
