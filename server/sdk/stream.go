@@ -76,8 +76,8 @@ func (s *Streams) Stop() {
 	}
 }
 
-// Open is the number of open streams. One whose client went away without a word
-// counts until the next keep-alives fail.
+// Open is the number of open streams. One whose client closed it counts until the
+// keep-alives fail, the second from then; one whose client's machine is gone, for silentFor longer.
 func (s *Streams) Open() int { return int(s.open.Load()) }
 
 // Events is the number of events sent, counted per stream.

@@ -108,4 +108,6 @@ const (
 	pingSlots = 60
 	// slowFor is how long a client may take nothing before it is dropped.
 	slowFor = 10 * time.Second
+	// silentFor is how long a client's machine may acknowledge nothing of what was sent; see limitSilence.
+	silentFor = 30 * time.Second
 )

@@ -42,6 +42,9 @@ func (s *stream) own(c net.Conn) {
 		c = wrapped.Unwrap()
 	}
 	s.conn, s.raw = c, rawConn(c)
+	if s.raw != nil {
+		limitSilence(s.raw)
+	}
 }
 
 func (s *stream) bytes(f frame) []byte {
