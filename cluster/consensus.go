@@ -56,11 +56,7 @@ func (n *Node) startRaft() error {
 // left a nanosecond for that, so only the first call does anything. The election is as any
 // other. For nodes that nobody can be ahead of: who made the cluster, and a sole voter.
 func (n *Node) stand() {
-	c := n.raft.ReloadableConfig()
-	c.HeartbeatTimeout, c.ElectionTimeout = n.cfg.Timing.Election, n.cfg.Timing.Election
-	if err := n.raft.ReloadConfig(c); err != nil {
-		n.log.Warn("the election waits for its timeout", "error", err)
-	}
+	n.setElection(n.cfg.Timing.Election)
 }
 
 // Applied tells where a proposed entry is in the log and what the FSM answered.
