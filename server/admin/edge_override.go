@@ -18,7 +18,10 @@ func saveEdgeOverride(c *Ctx, rec *identity.Record, before, after fsm.FeatureSta
 	if fresh {
 		c.holdIdentity(rec.ID())
 		after.UUID, after.Version = c.Tx.NewUUID(), 1
-		after.CreatedAt, after.LiveFrom = c.Now(), c.Now()
+		after.CreatedAt = c.Now()
+		if after.LiveFrom.IsZero() { // no copy of one that is scheduled
+			after.LiveFrom = c.Now()
+		}
 	} else if sameOverride(before, after) {
 		return before
 	}

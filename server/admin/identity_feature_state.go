@@ -215,9 +215,12 @@ func (c *Ctx) blankOverride(id, feature uint64) fsm.FeatureState {
 	return createOverride(c, s, s.Value)
 }
 
-// copyOverride gives a state what another one holds. The shares are new, in the order of the other's.
+// copyOverride gives a state what another one holds, which counts from when that one does. The shares are new, in the order of the other's.
 func copyOverride(tx *fsm.Tx, s, from fsm.FeatureState) fsm.FeatureState {
 	s.Enabled, s.Value = from.Enabled, from.Value
+	if now := tx.Now(); s.LiveFrom > now || from.LiveFrom > now {
+		s.LiveFrom = from.LiveFrom
+	}
 	s.Multivariate = mapped(from.Multivariate, func(v fsm.MultivariateValue) fsm.MultivariateValue {
 		return fsm.MultivariateValue{ID: tx.NextMultivariateValueID(), UUID: tx.NewUUID(), Option: v.Option, Percentage: v.Percentage}
 	})

@@ -2,10 +2,12 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -230,4 +232,38 @@ func TestScheduledIdentityOverride(t *testing.T) {
 	shows(false)
 	h.put(states+fmt.Sprint(own)+"/", fmt.Sprintf(`{"feature":%d,"live_from":"2020-01-01T00:00:00Z"}`, f), 200)
 	shows(true)
+}
+
+// TestCloneScheduledIdentityStates: a copy counts when what it was made of does, neither before nor after.
+func TestCloneScheduledIdentityStates(t *testing.T) {
+	for _, face := range []string{"core", "edge"} {
+		t.Run(face, func(t *testing.T) {
+			h := newHarness(t)
+			soon, kept := h.flag("soon", text("default")), h.flag("now", text("default"))
+			source, sourceID := h.newIdentity("source")
+			fresh, freshID := h.newIdentity("fresh")
+			other, otherID := h.newIdentity("other")
+			later := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+			override := func(of string, f fsm.Feature, more map[string]any) {
+				body := map[string]any{"feature": f.ID, "enabled": true, "feature_state_value": "mine"}
+				maps.Copy(body, more)
+				h.post(of+"featurestates/", body, 201)
+			}
+			override(source, soon, map[string]any{"live_from": later})
+			override(source, kept, nil)
+			override(other, soon, nil)
+			override(other, kept, map[string]any{"live_from": later})
+			for path, id := range map[string]uint64{fresh: freshID, other: otherID} {
+				if face == "core" {
+					h.post(path+"featurestates/clone-from-given-identity/", map[string]any{"source_identity_id": sourceID}, 200)
+				} else {
+					from, _ := h.node.FSM.State().Identities().Environment(h.environment.ID).ByID(sourceID)
+					h.post(h.edgePath(id)+"edge-featurestates/clone-from-given-identity/", map[string]any{"source_identity_uuid": uuid.UUID(from.UUID())}, 200)
+				}
+				require.JSONEq(t, h.get(source+"featurestates/all/", 200).Raw, h.get(path+"featurestates/all/", 200).Raw)
+				s, _ := fsm.FeatureStatesByIdentity.First(h.node.FSM.State(), id, soon.ID)
+				require.Equal(t, fsm.TimeOf(later), s.LiveFrom)
+			}
+		})
+	}
 }
