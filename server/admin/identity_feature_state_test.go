@@ -234,6 +234,31 @@ func TestScheduledIdentityOverride(t *testing.T) {
 	shows(true)
 }
 
+// TestScheduledOverridesAreBooked: when its time comes an override is booked as what it is.
+func TestScheduledOverridesAreBooked(t *testing.T) {
+	h := newHarness(t)
+	f := h.flag("flag", text("default"))
+	later := time.Now().Add(time.Hour)
+	states, _ := h.newIdentity("ann")
+	h.post(states+"featurestates/", map[string]any{"feature": f.ID, "enabled": true, "live_from": later.UTC()}, 201)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		s := fsm.Segments.Put(tx, fsm.Segment{Name: "testers", Project: h.project.ID})
+		link := fsm.FeatureSegments.Put(tx, fsm.FeatureSegment{Feature: f.ID, Segment: s.ID, Environment: h.environment.ID})
+		fsm.FeatureStates.Put(tx, fsm.FeatureState{Feature: f.ID, Environment: h.environment.ID, FeatureSegment: link.ID, UpdatedAt: tx.Now(), LiveFrom: fsm.TimeOf(later).Add(1)})
+		return nil
+	})
+	skip := len(h.booked())
+	clock := func() time.Time { return later.Add(time.Minute) }
+	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, clock, Announce), clock, fsm.DefaultRetention(), h.api.Env.Log)
+	defer late.Stop()
+	late.Lead(true)
+	require.Eventually(t, func() bool { return len(h.booked()) == skip+2 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{
+		"Flag state / Remote config value updated for feature 'flag' and identity 'ann'",
+		"Flag state / Remote config value updated for feature 'flag' and segment 'testers'",
+	}, h.booked()[skip:])
+}
+
 // TestCloneScheduledIdentityStates: a copy counts when what it was made of does, neither before nor after.
 func TestCloneScheduledIdentityStates(t *testing.T) {
 	for _, face := range []string{"core", "edge"} {
