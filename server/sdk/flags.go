@@ -57,13 +57,14 @@ func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
 	ctx.Response.SetBodyRaw(b.Plain)
 }
 
-// oneFlag answers ?feature=: names are compared ignoring case, an empty one
-// gives the first flag of the list.
+// oneFlag answers ?feature=: names ignore case in the way in which they are
+// unique, an empty one gives the first flag of the list.
 func (s *SDK) oneFlag(ctx *fasthttp.RequestCtx, c caller, name string) {
 	s.stamp(ctx, c.view, 0)
+	wanted, _ := fsm.FeaturesByName.First(c.view.State, c.view.Project.ID, strings.ToLower(name))
 	for i := range c.view.Features {
 		f := c.view.Features[i].Default
-		if (name == "" || strings.EqualFold(f.Feature.Name, name)) && c.view.Visible(f.Feature, f.State.Enabled, c.server) {
+		if (name == "" || f.Feature.ID == wanted.ID) && c.view.Visible(f.Feature, f.State.Enabled, c.server) {
 			ctx.Response.Header.SetContentTypeBytes(jsonType)
 			ctx.Response.SetBodyRaw(f.AppendFlag(nil, s.Format))
 			return

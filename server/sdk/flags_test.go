@@ -62,6 +62,15 @@ func TestFlagsOfOneFeature(t *testing.T) {
 	require.Equal(t, 406, h.get("flags/", "Accept", "text/html").status)
 }
 
+// TestFlagsOfOneFeatureOfTwo: names that only differ in letters which fold alike are of two features.
+func TestFlagsOfOneFeatureOfTwo(t *testing.T) {
+	h := newHouse(t)
+	h.feature(fsm.Feature{Name: "ſale"}, true, str("long"))
+	h.feature(fsm.Feature{Name: "sale"}, true, str("short"))
+	require.Contains(t, h.get("flags/?feature=SALE").body, `"short"`)
+	require.Contains(t, h.get("flags/?feature=%C5%BFale").body, `"long"`)
+}
+
 func TestFlagsFilters(t *testing.T) {
 	h := newHouse(t)
 	h.feature(fsm.Feature{Name: "on", IsArchived: true}, true, str("v"))
