@@ -56,6 +56,20 @@ test('backups are downloaded and scheduled', async ({ page }) => {
   calm(page)
 })
 
+test('a backup comes from another node when the first does not give it, and says when somebody was signed out', async ({ page }) => {
+  await open(page)
+  const backup = `${nodes[0]!.origin}/api/flagraft/v1/backup/`
+  await page.route(backup, r => r.abort())
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download a backup' }).click()
+  expect(readFileSync(await (await download).path()).length).toBeGreaterThan(1000)
+  await expect(page.getByRole('alert').filter({ hasText: 'lost, going on with' })).toBeVisible()
+  await page.unroute(backup)
+  await page.route('**/flagraft/v1/backup/', async r => r.fulfill({ status: 401, headers: { 'Access-Control-Allow-Origin': '*' }, json: { detail: 'Invalid token.' } }))
+  await page.getByRole('button', { name: 'Download a backup' }).click()
+  await expect(page.getByText('You were signed out.')).toBeVisible()
+})
+
 test('a node is added with the command that is shown', async ({ page }) => {
   await open(page)
   await page.getByRole('button', { name: 'Add a node' }).click()

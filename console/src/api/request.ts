@@ -79,12 +79,14 @@ function read<T>(method: Method, base: string, { response, text }: Reply): Answe
   const index = response.headers.get('Flagraft-Index') ?? ''
   answeredBy.value = node
   const data = parse(text)
-  if (!response.ok) {
-    if (response.status === 401 && authorization()) onUnauthenticated()
-    throw readError(response.status, data)
-  }
+  if (!response.ok) throw refusal(response, data)
   if (method !== 'GET' && index !== '') written = { index, origin: base }
   return { data: data as T, index, node }
+}
+
+function refusal(response: Response, data: unknown): APIError {
+  if (response.status === 401 && authorization()) onUnauthenticated()
+  return readError(response.status, data)
 }
 
 function parse(text: string): unknown {
@@ -101,12 +103,33 @@ function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('')
 }
 
-/** download reads a file whole, from the node that answers now, and gives it to the browser under the name that the server says. */
+/**
+ * download reads a file whole, from the first node that gives all of it, and gives it to the browser under the name that the server says. It may
+ * take as long as it takes.
+ */
 export async function download(path: string) {
-  const response = await fetch(origin.value + path, { headers: { Authorization: authorization() ?? '' }, cache: 'no-store', credentials: 'omit', redirect: 'error' })
-  if (!response.ok) throw readError(response.status, parse(await response.text()))
+  let begun = false
+  for (const base of candidates()) {
+    try {
+      const response = await fetch(base + path, { headers: { Authorization: authorization() ?? '' }, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+      begun = true
+      const file = await response.blob()
+      offline.value = false
+      moved(base)
+      if (!response.ok) throw refusal(response, parse(await file.text()))
+      return hand(file, response)
+    } catch (e) {
+      if (e instanceof APIError) throw e
+    }
+  }
+  if (begun) throw new Error('The download broke off.')
+  offline.value = true
+  throw new Unreachable()
+}
+
+function hand(file: Blob, response: Response) {
   const link = document.createElement('a')
-  link.href = URL.createObjectURL(await response.blob())
+  link.href = URL.createObjectURL(file)
   link.download = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? 'download'
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000)

@@ -16,6 +16,15 @@ export interface Write {
   quiet?: boolean
 }
 
+// Refusals that the caller shows, with what was to be done.
+const quiet = new WeakMap<Error, string>()
+
+/** tellAnyway shows a refusal in a toast after all: where the caller would have shown it is gone. */
+export function tellAnyway(e: unknown) {
+  const label = e instanceof Error ? quiet.get(e) : undefined
+  if (label !== undefined) failed(label, messageOf(e))
+}
+
 /** write changes something, shows the receipt and has everything that shows it read again. It throws an APIError when it is refused. */
 export async function write<T>(method: Exclude<Method, 'GET'>, path: string, body: unknown, w: Write): Promise<T> {
   const began = performance.now()
@@ -25,6 +34,7 @@ export async function write<T>(method: Exclude<Method, 'GET'>, path: string, bod
     return answer.data
   } catch (e) {
     if (!w.quiet) failed(w.label, messageOf(e))
+    else if (e instanceof Error) quiet.set(e, w.label)
     throw e
   } finally {
     changed(w.models)

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { messageOf } from '../api/error'
+import { tellAnyway } from '../api/write'
 import { Dialog } from './Dialog'
 import { FormError } from './Form'
+import { useHere } from './useHere'
 
 interface Props {
   title: string
@@ -19,12 +21,14 @@ export function Confirm({ title, button, children, run, close, word }: Props) {
   const [typed, setTyped] = useState('')
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState('')
+  const here = useHere()
   const act = async () => {
     setBusy(true)
     try {
       await run()
-      close()
+      if (here.current) close() // another dialog may be open by now
     } catch (e) {
+      if (!here.current) return tellAnyway(e)
       setError(messageOf(e))
       setBusy(false)
     }

@@ -1,12 +1,20 @@
 import { useState } from 'preact/hooks'
+import { messageOf } from '../api/error'
+import { failed } from '../state/receipts'
 import { Icon } from './Icon'
 
 /** CopyButton puts a text on the clipboard, also over plain HTTP, where browsers have no clipboard API. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   const [done, setDone] = useState(false)
   const copy = async (e: Event) => {
-    if (navigator.clipboard) await navigator.clipboard.writeText(text)
-    else copyByHand(text, e.currentTarget as HTMLElement)
+    const button = e.currentTarget as HTMLElement
+    try {
+      if (navigator.clipboard) await navigator.clipboard.writeText(text)
+      else copyByHand(text, button)
+    } catch (e) {
+      failed('Not copied', messageOf(e))
+      return
+    }
     setDone(true)
     setTimeout(() => setDone(false), 1500)
   }
@@ -22,6 +30,7 @@ function copyByHand(text: string, near: HTMLElement) {
   area.value = text
   near.append(area) // inside a dialog, or it could not have the focus
   area.select()
-  document.execCommand('copy')
+  const copied = document.execCommand('copy')
   area.remove()
+  if (!copied) throw new Error('The browser refuses it.')
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef } from 'preact/hooks'
+import { useId } from 'preact/hooks'
+import { useSeveral } from './useSeveral'
 
 interface Props {
   label: string
@@ -22,8 +23,7 @@ interface Props {
 /** Field is an input with its label, its hint and what is wrong with it. */
 export function Field({ label, value, change, error, hint, autofocus, class: name = 'input', type = 'text', lines = false, ...rest }: Props) {
   const id = useId()
-  const several = useRef(lines) // and stays so: it would lose the focus
-  several.current ||= type === 'text' && /[\r\n]/.test(value)
+  const several = useSeveral(type === 'text' ? value : '', lines)
   const common = {
     id,
     autoFocus: autofocus,
@@ -35,7 +35,7 @@ export function Field({ label, value, change, error, hint, autofocus, class: nam
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      {several.current ? (
+      {several ? (
         <textarea {...common} class={name.replace('input', 'textarea')} rows={Math.min(8, Math.max(2, value.split('\n').length))} onInput={e => change(e.currentTarget.value)} />
       ) : (
         <input {...common} class={name} type={type as 'text'} onInput={e => change(e.currentTarget.value)} />

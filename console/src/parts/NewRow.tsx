@@ -11,7 +11,7 @@ interface Props {
 export function NewRow({ label, button, make }: Props) {
   const { form, field, setDraft } = useDraft({ name: '' }, async ({ name }) => {
     await make(name)
-    setDraft({ name: '' })
+    setDraft(d => (d.name === name ? { name: '' } : d)) // the next one may be typed already
   })
   return (
     <form class="inline-form new-row" onSubmit={form.onSubmit}>

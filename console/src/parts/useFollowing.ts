@@ -6,18 +6,20 @@ const left = new Map<string, { from: unknown; draft: unknown }>()
 
 /**
  * useFollowing is a draft of what is stored. When that changes meanwhile, merge says what becomes of the draft: by default the members that
- * changed are as they are stored now, and what was typed into the others stays. A draft with a name outlives its form.
+ * changed are as they are stored now, and what was typed into the others stays. Whoever saves it calls sending before: what is typed after that
+ * stays, too, when the saved draft comes back. A draft with a name outlives its form.
  */
 export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T, draft: T) => T = byMember, name?: string) {
   const [key] = useState(() => name && `${me.peek()?.id} ${name}`)
   const [found] = useState(() => (key ? (left.get(key) as { from: T; draft: T } | undefined) : undefined))
   const [draft, setDraft] = useState(found?.draft ?? stored)
   const last = useRef(found?.from ?? stored)
+  const sent = useRef<T | undefined>(undefined)
   const known = JSON.stringify(stored)
   const dirty = JSON.stringify(draft) !== known
   // Before anybody can type: the first time too.
   useLayoutEffect(() => {
-    const from = last.current
+    const from = sent.current ? arrived(sent.current, last.current, stored) : last.current
     last.current = stored
     setDraft(d => merge(from, stored, d))
   }, [known])
@@ -31,7 +33,16 @@ export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T
     },
     [],
   )
-  return { draft, setDraft, dirty }
+  return { draft, setDraft, dirty, sending: () => void (sent.current = draft) }
+}
+
+/** arrived is what a draft comes from: what was sent, where that is what is stored now. */
+function arrived<T extends object>(sent: T, from: T, to: T): T {
+  const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+  if (Array.isArray(to)) return same(sent, to) ? sent : from
+  const base = { ...from }
+  for (const name of Object.keys(to) as (keyof T)[]) if (same(sent[name], to[name])) base[name] = sent[name]
+  return base
 }
 
 function byMember<T extends object>(from: T, to: T, draft: T): T {

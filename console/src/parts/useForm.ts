@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks'
 import { APIError, messageOf } from '../api/error'
+import { tellAnyway } from '../api/write'
 import { useFollowing } from './useFollowing'
+import { useHere } from './useHere'
 
 /** Submission is a form's: whether one is under way, and what the server said of the last one. */
 export interface Submission {
@@ -11,8 +13,12 @@ export interface Submission {
   onSubmit: (e: Event) => Promise<void>
 }
 
-/** useForm runs a form's submission: it knows whether one is under way and what the server said of each field. */
-export function useForm(submit: () => Promise<unknown>): Submission {
+/**
+ * useForm runs a form's submission: it knows whether one is under way and what the server said of each field. done comes after it, unless the form
+ * was closed meanwhile; what is refused then is told in a toast.
+ */
+export function useForm<T>(submit: () => Promise<T>, done?: (made: T) => void): Submission {
+  const here = useHere()
   const [busy, setBusy] = useState(false)
   const [message, setMessage] = useState('')
   const [fields, setFields] = useState<Record<string, string>>({})
@@ -22,8 +28,10 @@ export function useForm(submit: () => Promise<unknown>): Submission {
     setMessage('')
     setFields({})
     try {
-      await submit()
+      const made = await submit()
+      if (here.current) done?.(made)
     } catch (e) {
+      if (!here.current) tellAnyway(e)
       if (e instanceof APIError) setFields(e.fields)
       const told = e instanceof APIError && Object.keys(e.fields).length > 0
       setMessage(told ? '' : messageOf(e))
@@ -35,9 +43,12 @@ export function useForm(submit: () => Promise<unknown>): Submission {
 }
 
 /** useDraft is useForm for a form of texts: it keeps what was typed, follows what is stored (see useFollowing), and field() is what the Field of that name needs. */
-export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, name?: string) {
-  const { draft, setDraft, dirty } = useFollowing(first, undefined, name)
-  const form = useForm(() => submit(draft))
+export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, name?: string, done?: () => void) {
+  const { draft, setDraft, dirty, sending } = useFollowing(first, undefined, name)
+  const form = useForm(() => {
+    sending()
+    return submit(draft)
+  }, done)
   const field = (of: keyof T & string) => ({ value: draft[of], change: (value: string) => setDraft({ ...draft, [of]: value }), error: form.fields[of] })
   return { draft, setDraft, dirty, form, field }
 }

@@ -10,6 +10,7 @@ import { RemoveButton } from '../../parts/RemoveButton'
 import { Sheet } from '../../parts/Sheet'
 import { Switch } from '../../parts/Switch'
 import { Table } from '../../parts/Table'
+import { useOnce } from '../../parts/useOnce'
 import { failed } from '../../state/receipts'
 import { NewSchedule } from './NewSchedule'
 import { schedulesPath, type Schedule } from './types'
@@ -27,6 +28,7 @@ export function Backups() {
     setBusy(false)
   }
   const patch = (s: Schedule, body: Partial<Schedule>, label: string) => write('PATCH', `${schedulesPath}${s.id}/`, body, { label, models }).catch(() => {})
+  const run = useOnce((s: Schedule) => write('POST', `${schedulesPath}${s.id}/run/`, undefined, { label: `A backup of ${s.name} is being taken`, models }))
   return (
     <Sheet
       title="Backups"
@@ -71,12 +73,7 @@ export function Backups() {
                 <Switch on={s.enabled} label={`Schedule ${s.name}`} change={on => void patch(s, { enabled: on }, `Schedule ${s.name} switched ${on ? 'on' : 'off'}`)} />
               </td>
               <td class="end">
-                <button
-                  type="button"
-                  class="button small"
-                  disabled={!s.enabled}
-                  onClick={() => void write('POST', `${schedulesPath}${s.id}/run/`, undefined, { label: `A backup of ${s.name} is being taken`, models }).catch(() => {})}
-                >
+                <button type="button" class="button small" disabled={!s.enabled} onClick={() => void run(s)}>
                   Run now
                 </button>
                 <RemoveButton label={`Remove the schedule ${s.name}; its files stay`} remove={() => write('DELETE', `${schedulesPath}${s.id}/`, undefined, { label: `Schedule ${s.name} removed`, models })} />

@@ -2,6 +2,7 @@ import { useQuery } from '../../api/query'
 import type { Flag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
 import { ago, moment } from '../../parts/time'
+import { useOnce } from '../../parts/useOnce'
 import { featureModels, type Spot } from './flag'
 import { lines, linked, paired, type FeatureEvent } from './history'
 import { undoing } from './undo'
@@ -26,6 +27,7 @@ export function HistoryTab({ spot, flag }: { spot: Spot; flag: Flag }) {
 function Event({ spot, flag, event, lines: all }: { spot: Spot; flag: Flag; event: FeatureEvent; lines: ReturnType<typeof lines> }) {
   const undo = undoing(event, spot, flag)
   const name = event.author.name || 'the installation'
+  const bringBack = useOnce(() => undo?.(`${spot.feature.name} as before ${moment(event.time)}`))
   return (
     <li class="history-event">
       <div class="history-head">
@@ -34,12 +36,7 @@ function Event({ spot, flag, event, lines: all }: { spot: Spot; flag: Flag; even
           {ago(event.time)}
         </time>
         {undo && (
-          <button
-            type="button"
-            class="button small"
-            aria-label={`Undo what ${name} changed ${ago(event.time)}`}
-            onClick={() => void undo(`${spot.feature.name} as before ${moment(event.time)}`).catch(() => {})}
-          >
+          <button type="button" class="button small" aria-label={`Undo what ${name} changed ${ago(event.time)}`} onClick={bringBack}>
             Undo
           </button>
         )}

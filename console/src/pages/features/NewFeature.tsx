@@ -15,8 +15,7 @@ export function NewFeature({ project, close }: { project: number; close: () => v
     await write('POST', `/api/v1/projects/${project}/features/`,
       { name, description, default_enabled: on, ...(value === '' ? {} : { initial_value: value }) },
       { label: `${name} made`, models: featureModels, quiet: true })
-    close()
-  })
+  }, close)
   return (
     <FormDialog title="New feature" close={close} form={form} button="Make the feature">
       <Field label="Name" required autofocus autocomplete="off" spellcheck={false} class="input mono" value={name} change={setName} error={form.fields.name}

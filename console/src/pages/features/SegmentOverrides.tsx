@@ -17,7 +17,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { feature, project } = spot
   const segments = useList<Segment>(`/api/v1/projects/${project}/segments/`, ['Segment']).data ?? []
   const before = ordered(flag)
-  const { draft, setDraft, dirty } = useFollowing(before, merged, `segment overrides of ${feature.id} in ${spot.environment.id}`)
+  const { draft, setDraft, dirty, sending } = useFollowing(before, merged, `segment overrides of ${feature.id} in ${spot.environment.id}`)
   const valid = draft.every(o => sum(o.variants) <= 100 && (o.value?.type !== 'integer' || /^-?\d+$/.test(o.value.value)))
   const nameOf = (i: number) => segments.find(s => s.id === draft[i]?.segment.id)?.name ?? `segment ${draft[i]?.segment.id}`
   const reorder = useReorder(draft.length, nameOf, (from, to) => setDraft(d => moved(d, from, to)))
@@ -26,9 +26,10 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
 
   const add = (id: number) =>
     setDraft([...draft, { segment: { id }, enabled: flag.environment_default.enabled, value: flag.environment_default.value, variants: flag.environment_default.variants }])
-  const form = useForm(() =>
-    saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`)),
-  )
+  const form = useForm(() => {
+    sending()
+    return saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`))
+  })
 
   return (
     <section class="block" aria-labelledby="segment-overrides">

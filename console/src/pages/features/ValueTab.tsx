@@ -2,6 +2,7 @@ import type { Flag, FlagState, MultivariateOption, TypedValue } from '../../api/
 import { write } from '../../api/write'
 import { useFollowing } from '../../parts/useFollowing'
 import { useForm } from '../../parts/useForm'
+import { useOnce } from '../../parts/useOnce'
 import { featureModels, save, shown, untyped, type Spot } from './flag'
 import { NewVariant } from './NewVariant'
 import { sameValue, ValueEditor } from './ValueEditor'
@@ -18,10 +19,11 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const options = feature.multivariate_options
   const saved = flag.environment_default
   const before: Draft = { value: saved.value, variants: weightsOf(options, saved.variants) }
-  const { draft, setDraft, dirty } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
+  const { draft, setDraft, dirty, sending } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
   const form = useForm(() => {
+    sending()
     const state: Partial<FlagState> = {}
     const undo: Partial<FlagState> = {}
     if (!sameValue(draft.value, before.value)) [state.value, undo.value] = [draft.value, before.value]
@@ -29,12 +31,13 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
     const label = 'value' in state ? `${feature.name} set to ${shown(untyped(draft.value))}` : `Shares of ${feature.name} changed`
     return save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`))
   })
-  const remove = (o: MultivariateOption) =>
-    void write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
+  const remove = useOnce((o: MultivariateOption) =>
+    write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
       label: `Variant removed from ${feature.name}, in all environments`,
       models: featureModels,
       environment: spot.environment.api_key,
-    }).catch(() => {})
+    }),
+  )
 
   return (
     <form class="form" onSubmit={form.onSubmit}>

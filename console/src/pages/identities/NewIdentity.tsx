@@ -11,8 +11,8 @@ import { environmentPath, identityModels, linkOf, type Identity } from './identi
 export function NewIdentity({ project, environment, close }: { project: number; environment: Environment; close: () => void }) {
   const { route } = useLocation()
   const [identifier, setIdentifier] = useState('')
-  const form = useForm(async () => {
-    const made = await write<Pick<Identity, 'id'>>('POST', `${environmentPath(environment.api_key)}/identities/`, { identifier }, { label: `Identity ${identifier} made`, models: identityModels, quiet: true })
+  const make = () => write<Pick<Identity, 'id'>>('POST', `${environmentPath(environment.api_key)}/identities/`, { identifier }, { label: `Identity ${identifier} made`, models: identityModels, quiet: true })
+  const form = useForm(make, made => {
     close()
     route(linkOf({ project, environment }, made.id))
   })

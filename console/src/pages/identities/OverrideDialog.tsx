@@ -34,12 +34,10 @@ export function OverrideDialog({ person, feature, trace, override, close }: Prop
     const undo = () =>
       override ? saveOverride(person, override, inputOf(override), `Override of ${name} for ${who} as before`) : removeOverride(person, saved!, `Override of ${name} for ${who} removed`)
     saved = await saveOverride(person, override, input, `Override of ${name} for ${who} ${override ? 'changed' : 'made'}`, undo, true)
-    close()
-  })
+  }, close)
   const remove = useForm(async () => {
     await removeOverride(person, override!, `Override of ${name} for ${who} removed`, () => saveOverride(person, undefined, inputOf(override!), `Override of ${name} for ${who} is back`))
-    close()
-  })
+  }, close)
   return (
     <FormDialog
       title={`${name} for ${who}`}

@@ -19,8 +19,7 @@ export function TraitDialog({ person, trait, close }: { person: Person; trait?: 
       ? () => saveTrait(person, key, trait, inputOf(trait), { label: `Trait ${key} as before` })
       : () => removeTrait(person, key, { label: `Trait ${key} removed` })
     await saveTrait(person, key, trait, value!, { label: `Trait ${key} ${trait ? 'changed' : 'added'}`, undo, quiet: true })
-    close()
-  })
+  }, close)
   const problem = form.fields.string_value ?? form.fields.integer_value ?? form.fields.float_value
   const change = (t: Type) => {
     setType(t)

@@ -1,3 +1,4 @@
+import { useSeveral } from '../../parts/useSeveral'
 import { asVersion, isVersion, operatorOf, plainVersion } from './operators'
 import type { Condition } from './rules'
 
@@ -32,13 +33,13 @@ export function ConditionValue({ condition, change, invalid }: Props) {
       )
     }
     case 'list':
-      return <input {...common} aria-label="Values" placeholder="one, two, three" title="Between commas" value={value} onInput={e => change(e.currentTarget.value)} />
+      return <Text {...common} aria-label="Values" placeholder="one, two, three" title="Between commas" value={value} change={change} />
     case 'pattern':
-      return <input {...common} class="input mono" aria-label="Pattern" placeholder=".*@example\.com$" title="Must match from the beginning of the text" value={value} onInput={e => change(e.currentTarget.value)} />
+      return <Text {...common} class="input mono" aria-label="Pattern" placeholder=".*@example\.com$" title="Must match from the beginning of the text" value={value} change={change} />
     default:
       return (
         <span class="condition-unit">
-          <input {...common} aria-label="Value" value={plainVersion(value)} onInput={e => change(isVersion(value) ? asVersion(e.currentTarget.value) : e.currentTarget.value)} />
+          <Text {...common} aria-label="Value" value={plainVersion(value)} change={text => change(isVersion(value) ? asVersion(text) : text)} />
           {version && (
             <label class="tick condition-version" title="1.10.0 comes after 1.9.0">
               <input type="checkbox" checked={isVersion(value)} onChange={e => change(e.currentTarget.checked ? asVersion(value) : plainVersion(value))} />
@@ -48,4 +49,24 @@ export function ConditionValue({ condition, change, invalid }: Props) {
         </span>
       )
   }
+}
+
+interface TextProps {
+  class: string
+  'aria-label': string
+  'aria-invalid': true | undefined
+  autocomplete: string
+  spellcheck: boolean
+  placeholder?: string
+  title?: string
+  value: string
+  change: (value: string) => void
+}
+
+function Text({ change, ...rest }: TextProps) {
+  return useSeveral(rest.value) ? (
+    <textarea {...rest} class={rest.class.replace('input', 'textarea')} rows={3} onInput={e => change(e.currentTarget.value)} />
+  ) : (
+    <input {...rest} onInput={e => change(e.currentTarget.value)} />
+  )
 }

@@ -49,8 +49,8 @@ export function SegmentActions({ project, segment }: Props) {
 function Clone({ project, segment, close }: Props & { close: () => void }) {
   const { route } = useLocation()
   const [name, setName] = useState(`${segment.name} copy`)
-  const form = useForm(async () => {
-    const made = await write<RuledSegment>('POST', `${segmentsPath(project)}${segment.id}/clone/`, { name }, { label: `Segment ${name} made`, models: segmentModels, quiet: true })
+  const clone = () => write<RuledSegment>('POST', `${segmentsPath(project)}${segment.id}/clone/`, { name }, { label: `Segment ${name} made`, models: segmentModels, quiet: true })
+  const form = useForm(clone, made => {
     close()
     route(linkIn('project', 'segments', made.id)!)
   })

@@ -32,10 +32,11 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const traits = useQuery<{ keys: string[] }>(environment ? `/api/v1/environments/${encodeURIComponent(environment.api_key)}/trait-keys/` : null, ['Identity']).data?.keys ?? []
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels).data
   const before = draftOf(segment)
-  const { draft, setDraft, dirty } = useFollowing(before, undefined, segment && `segment ${segment.id}`)
+  const { draft, setDraft, dirty, sending } = useFollowing(before, undefined, segment && `segment ${segment.id}`)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
 
   const form = useForm(async () => {
+    sending()
     const body = { ...draft, rules: sent(draft.rules), project }
     if (!segment) {
       const made = await write<RuledSegment>('POST', segmentsPath(project), body, { label: `Segment ${draft.name} made`, models: segmentModels, quiet: true })
