@@ -244,10 +244,16 @@ func (x *exporter) identity(r *identity.Record) Identity {
 	return out
 }
 
+var (
+	firstMoment = fsm.TimeOf(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
+	lastMoment  = fsm.TimeOf(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC))
+)
+
 func moment(t fsm.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	std := t.Std()
+	// Times of the years that JSON has: older versions stored what offsets carried beyond them, and one such time must not end the whole export.
+	std := min(max(t, firstMoment), lastMoment).Std()
 	return &std
 }

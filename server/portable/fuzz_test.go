@@ -59,6 +59,29 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
+// TestTimesBeyondJSON: times of years that JSON has no form for, which older versions stored, end no export.
+func TestTimesBeyondJSON(t *testing.T) {
+	d, err := portable.Parse(seed(t))
+	require.NoError(t, err)
+	late, early := time.Date(10000, 1, 1, 9, 0, 0, 0, time.UTC), time.Date(0, 12, 31, 23, 0, 0, 0, time.UTC)
+	e := &d.Organisations[0].Projects[0].Environments[0]
+	e.Versions[2].LiveFrom, e.States[0].LiveFrom, e.SegmentOverrides[0].State.LiveFrom = &late, &late, &late
+	e.ServerKeys = []portable.ServerKey{{Key: "ser.x", Name: "late", ExpiresAt: &late}, {Key: "ser.y", Name: "early", ExpiresAt: &early}}
+	n := fsmtest.New(t)
+	importOne(t, n, &d.Organisations[0], &d.Organisations[0].Projects[0])
+
+	var out bytes.Buffer
+	require.NoError(t, portable.Write(&out, n.FSM.State(), portable.Options{Identities: true, Secrets: true}))
+	again, err := portable.Parse(out.Bytes())
+	require.NoError(t, err)
+	e = &again.Organisations[0].Projects[0].Environments[0]
+	years := []int{e.States[0].LiveFrom.Year()}
+	for _, k := range e.ServerKeys {
+		years = append(years, k.ExpiresAt.Year())
+	}
+	require.ElementsMatch(t, []int{9999, 9999, 1}, years)
+}
+
 func importOne(t *testing.T, n *fsmtest.Node, o *portable.Organisation, p *portable.Project) {
 	var ids []uint64
 	n.Write(t, func(tx *fsm.Tx) error {
