@@ -41,8 +41,11 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file to write; it appears whole or not at all (mode 0600)")
 	cmd.Flags().StringVar(&consistency, "consistency", "", "linearizable: every write acknowledged before; local: what the node has applied (default: linearizable while there is a leader)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if out == "" {
+		switch out {
+		case "":
 			return usageError("-o FILE is missing: where should the backup go?")
+		case "-": // what export takes for the terminal
+			return usageError("-o -: a backup goes to a file, since it is checked before it appears (./- for one of that name)")
 		}
 		path := "/api/flagraft/v1/backup/"
 		resp, err := node.do(cmd.Context(), "GET", path, nil, header{"Flagraft-Consistency", consistency})
@@ -75,7 +78,7 @@ func newBackupCreateCommand() *cobra.Command {
 func writeWhole(name string, fill func(*os.File) error) (size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
 	if err != nil {
-		return 0, err
+		return 0, &codedError{exitUsage, err}
 	}
 	defer func() {
 		_ = f.Close() // closed already unless something failed

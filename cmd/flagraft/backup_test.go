@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,11 +29,7 @@ func runCommand(t *testing.T, command *cobra.Command, args ...string) (string, i
 	if err == nil {
 		return out.String(), 0
 	}
-	var coded *codedError
-	if errors.As(err, &coded) {
-		return err.Error(), coded.code
-	}
-	return err.Error(), 1
+	return err.Error(), exitCode(err)
 }
 
 func TestBackupCreateAndVerify(t *testing.T) {

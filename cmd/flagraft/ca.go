@@ -3,7 +3,6 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,7 +49,7 @@ func (o *caCommand) register(cmd *cobra.Command, life time.Duration) {
 
 func (o *caCommand) lifetime() (time.Duration, error) {
 	if o.days < 1 || o.days > 100*366 {
-		return 0, errors.New("--days must be from 1 to 36600")
+		return 0, usageError("--days must be from 1 to 36600")
 	}
 	return time.Duration(o.days) * 24 * time.Hour, nil
 }
@@ -116,12 +115,12 @@ func newCAIssueCommand() *cobra.Command {
 
 func (o *caCommand) issue(w io.Writer, name string) error {
 	if name == "" || strings.ContainsAny(name, `/\`) || strings.HasPrefix(name, ".") {
-		return fmt.Errorf("%q is no name of a file", name)
+		return usageError("%q is no name of a file", name)
 	}
 	r := certs.Request{Cluster: o.cluster, Name: name, Hosts: o.hosts}
 	if o.api {
 		if r.Cluster = ""; len(o.hosts) == 0 {
-			return errors.New("--api needs --host: the names that clients use")
+			return usageError("--api needs --host: the names that clients use")
 		}
 	}
 	authority, err := filesOf(o.dir, authorityName).read()

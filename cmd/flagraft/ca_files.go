@@ -29,7 +29,7 @@ func (f certFiles) read() (certs.Pair, error) {
 	p := certs.Pair{Certificate: c[0]}
 	raw, err := os.ReadFile(f.key)
 	if err != nil {
-		return p, err
+		return p, &codedError{exitUsage, err}
 	}
 	if p.Key, err = certs.ParseKey(raw); err != nil {
 		return p, fmt.Errorf("%s: %w", f.key, err)
@@ -46,7 +46,7 @@ func (f certFiles) read() (certs.Pair, error) {
 func readCertificates(path string) ([]*x509.Certificate, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, &codedError{exitUsage, err}
 	}
 	list, err := certs.ParseCertificates(raw)
 	if err != nil {
@@ -58,7 +58,7 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 // write puts both in place, the key first: readable by its owner alone, and never over another one without force.
 func (f certFiles) write(p certs.Pair, force bool) error {
 	if err := os.MkdirAll(filepath.Dir(f.key), 0o700); err != nil {
-		return err
+		return &codedError{exitUsage, err}
 	}
 	text, err := p.KeyPEM()
 	if err != nil {
@@ -81,7 +81,7 @@ func (f certFiles) writeCertificate(p certs.Pair) error {
 func placeFile(path string, text []byte, mode fs.FileMode, replace bool) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return &codedError{exitUsage, err}
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // it is gone when all went well
 	_, err = tmp.Write(text)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/flagraft/flagraft/server/servertest"
 )
 
 // commands are all commands that do something.
@@ -80,6 +82,28 @@ func TestWrongUsageIsExitCode2(t *testing.T) {
 	out, code := runCommand(t, newRootCommand(), "clustre")
 	require.Equal(t, 2, code)
 	require.Contains(t, out, "did you mean cluster?")
+}
+
+// TestFilesAndAddressesAreExitCode2: a file that cannot be opened or made, and an address that is none, do not get better by trying again.
+func TestFilesAndAddressesAreExitCode2(t *testing.T) {
+	n := servertest.Start(t)
+	t.Setenv("FLAGRAFT_TOKEN", n.Token(t))
+	t.Setenv("FLAGRAFT_URL", n.Base)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	absent := filepath.Join(dir, "absent", "x")
+	require.NoError(t, os.WriteFile("file", nil, 0o600))
+	for _, args := range [][]string{
+		{"export", "-o", absent}, {"backup", "create", "-o", absent}, {"backup", "create", "-o", "-"},
+		{"ca", "show", absent}, {"ca", "issue", "n", "--dir", absent}, {"ca", "renew", "n", "--dir", absent}, {"ca", "init", "--dir", "file/ca"},
+		{"ca", "init", "--days", "0"}, {"ca", "issue", "a/b"}, {"ca", "issue", "n", "--api"},
+		{"org", "list", "--url", "ftp://127.0.0.1:8000"}, {"org", "list", "--url", "localhost:8000"}, {"org", "list", "--url", "127.0.0.1:8000"}, {"org", "list", "--url", "http://"},
+		{"completion", "nosh"}, {"completion", "bash", "more"},
+	} {
+		out, code := runCommand(t, newRootCommand(), args...)
+		require.Equal(t, 2, code, "%v: %s", args, out)
+	}
+	require.NoFileExists(t, "-", "a backup with all its secrets")
 }
 
 func TestNoAnswerIsExitCode3(t *testing.T) {

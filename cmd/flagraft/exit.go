@@ -10,7 +10,7 @@ import (
 // Exit codes of all commands, beside 0; docs/commandline.md has them for people.
 const (
 	exitFailed      = 1 // refused, or something went wrong
-	exitUsage       = 2 // wrong arguments, or a file that cannot be opened
+	exitUsage       = 2 // wrong arguments, or a file that cannot be opened or made
 	exitUnreachable = 3 // no answer, or the node says that it cannot answer now (503)
 	exitUnhealthy   = 4 // the command looked, and something is not well
 )

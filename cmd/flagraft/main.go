@@ -38,6 +38,7 @@ func newRootCommand() *cobra.Command {
 	})
 	root.AddCommand(newServeCommand(), newDoctorCommand(), newHealthCommand(), newClusterCommand(), newBackupCommand(), newExportCommand(), newImportCommand(),
 		newOrgCommand(), newCACommand(), newEvalCommand(), newSettingsCommand(), newManCommand())
+	addCompletion(root)
 	return root
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -86,6 +87,9 @@ func (r *remote) do(ctx context.Context, method, path string, body any, headers 
 		payload = bytes.NewReader(raw)
 	}
 	base := strings.TrimSuffix(cmp.Or(r.url, os.Getenv("FLAGRAFT_URL"), "http://127.0.0.1:8000"), "/")
+	if u, err := url.Parse(base); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, usageError("%q is no address of a node, such as http://127.0.0.1:8000", base)
+	}
 	req, err := http.NewRequestWithContext(ctx, method, base+path, payload)
 	if err != nil {
 		return nil, &codedError{exitUsage, err}
