@@ -91,10 +91,17 @@ func (n *Node) sendRestore(ctx context.Context, p *fsm.RestorePart) (answer rest
 			return answer, err
 		}
 		pause(ctx, retryPause)
-		if n.cluster.WaitLeader(ctx) != nil {
+		if !n.leaderComes(ctx) {
 			return answer, err
 		}
 	}
+}
+
+// leaderComes waits for a leader, as long as a write would.
+func (n *Node) leaderComes(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, n.settings.LeaderTimeout)
+	defer cancel()
+	return n.cluster.WaitLeader(ctx) == nil
 }
 
 // serveRestore is the leader's side.

@@ -124,6 +124,19 @@ func TestRestoreIntoARunningCluster(t *testing.T) {
 	r.sameState(t)
 }
 
+// TestRestoreWithoutALeader is answered as soon as a write is; it was after five minutes.
+func TestRestoreWithoutALeader(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.Cluster(t, 2, func(st *settings.Settings) { st.LeaderTimeout = 300 * time.Millisecond })
+	level2(t, nodes[0])
+	c := nodes[0].Admin(t)
+	backup := c.Do("GET", backupPath, nil).Raw
+	require.NoError(t, nodes[1].Stop(t.Context()))
+	a := c.Do("PUT", "/api/flagraft/v1/restores/"+uuid.NewString()+"/parts/0/?force=true", backup)
+	require.Equal(t, 503, a.Status, a.Raw)
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+}
+
 // TestRestoreRefusesBadBackups over HTTP: nothing changes.
 func TestRestoreRefusesBadBackups(t *testing.T) {
 	r := newRestorable(t, []*servertest.Node{servertest.Start(t)})

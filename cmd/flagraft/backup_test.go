@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -82,6 +83,21 @@ func TestBackupCreateAndVerify(t *testing.T) {
 	}
 	_, code = runCommand(t, newBackupCommand(), "verify", filepath.Join(dir, "absent"))
 	require.Equal(t, 2, code)
+}
+
+// TestRestoreInsists on what may get better, and says so; on nothing else.
+func TestRestoreInsists(t *testing.T) {
+	for _, hopeless := range []error{usageError("no token"), &refused{status: 409}} {
+		tries := 0
+		require.Error(t, insist(t.Context(), io.Discard, func() error { tries++; return hopeless }))
+		require.Equal(t, 1, tries, hopeless)
+	}
+	var notes bytes.Buffer
+	answers := []error{&codedError{exitUnreachable, &refused{503, "no leader"}}, nil}
+	require.NoError(t, insist(t.Context(), &notes, func() error { err := answers[0]; answers = answers[1:]; return err }))
+	require.Empty(t, answers)
+	require.Contains(t, notes.String(), "trying again")
+	require.Contains(t, notes.String(), "no leader")
 }
 
 func TestBackupRestore(t *testing.T) {

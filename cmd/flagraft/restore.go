@@ -62,7 +62,7 @@ func newBackupRestoreCommand() *cobra.Command {
 			Epoch        string `json:"epoch"`
 			Environments int    `json:"environments"`
 		}
-		if err := sendBackup(cmd.Context(), &node, newProgress(cmd.ErrOrStderr(), "sent", f, info.Size()), force, &done); err != nil {
+		if err := sendBackup(cmd.Context(), &node, newProgress(cmd.ErrOrStderr(), "sent", f, info.Size()), force, &done, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		if shown, err := form.json(cmd.OutOrStdout(), done); shown {
@@ -75,8 +75,8 @@ func newBackupRestoreCommand() *cobra.Command {
 	return cmd
 }
 
-// sendBackup sends a backup part by part and makes the switch; out takes the answer.
-func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool, out any) error {
+// sendBackup sends a backup part by part and makes the switch; out takes the answer. It says on notes why it waits.
+func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool, out any, notes io.Writer) error {
 	base := "/api/flagraft/v1/restores/" + uuid.NewString() + "/"
 	query := url.Values{}
 	if force {
@@ -87,7 +87,7 @@ func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool,
 		n, err := io.ReadFull(backup, buf)
 		if n > 0 {
 			path := fmt.Sprintf("%sparts/%d/?%s", base, offset, query.Encode())
-			if err := insist(ctx, func() error { return node.call(ctx, "PUT", path, buf[:n], nil) }); err != nil {
+			if err := insist(ctx, notes, func() error { return node.call(ctx, "PUT", path, buf[:n], nil) }); err != nil {
 				return err
 			}
 			offset += int64(n)
@@ -95,7 +95,7 @@ func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool,
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			query.Set("bytes", fmt.Sprint(offset))
-			return insist(ctx, func() error { return node.call(ctx, "POST", base+"apply/?"+query.Encode(), nil, out) })
+			return insist(ctx, notes, func() error { return node.call(ctx, "POST", base+"apply/?"+query.Encode(), nil, out) })
 		case err != nil:
 			return err
 		}
@@ -103,14 +103,17 @@ func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool,
 }
 
 // insist repeats what may be repeated while the node asks for it or cannot be reached.
-func insist(ctx context.Context, try func() error) (err error) {
-	for range restoreTries {
-		if err = try(); err == nil {
-			return nil
+func insist(ctx context.Context, notes io.Writer, try func() error) (err error) {
+	for i := range restoreTries {
+		if err = try(); err == nil || exitCode(err) == exitUsage {
+			return err
 		}
 		var no *refused
 		if errors.As(err, &no) && no.status != http.StatusServiceUnavailable && no.status != http.StatusTooManyRequests {
 			return err
+		}
+		if i == 0 {
+			_, _ = fmt.Fprintf(notes, "trying again for a while: %v\n", err) // it goes on in any case
 		}
 		select {
 		case <-ctx.Done():
