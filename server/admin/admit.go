@@ -9,7 +9,11 @@ import (
 
 // Admit authenticates and authorises a request to a raw row as [API.Serve] does to a typed one. It returns who asks, or the refusal.
 func (a *API) Admit(ctx context.Context, m *route.Match, req *route.Request) (fsm.Author, error) {
-	c := a.newCtx(route.NewCall(ctx, m, req), a.FSM.State(), nil)
+	state := a.FSM.State()
+	if !state.Born() { // it knows no token, which says nothing of this one
+		return fsm.Author{}, route.Unavailable("This node has no state yet.", 1)
+	}
+	c := a.newCtx(route.NewCall(ctx, m, req), state, nil)
 	if err := c.admit(); err != nil {
 		return fsm.Author{}, err
 	}
