@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/swaggest/swgui"
@@ -18,7 +19,11 @@ type apiDocs struct {
 	// json and yaml render the description when somebody asks for it first: a quarter of a second for both, which no start has to wait for.
 	json, yaml func() []byte
 	page       fasthttp.RequestHandler
+	kept       sync.Map // by shownAs, the bodies of page
 }
+
+// shownAs is what an answer of the page depends on.
+type shownAs struct{ path, encoding string }
 
 func newAPIDocs() *apiDocs {
 	h := v5emb.NewWithConfig(swgui.Config{
@@ -47,7 +52,7 @@ func (d *apiDocs) rows() []route.Row {
 
 func (d *apiDocs) send(ctx *fasthttp.RequestCtx, contentType string, body []byte) {
 	ctx.SetContentType(contentType)
-	ctx.SetBody(body)
+	ctx.Response.SetBodyRaw(body)
 }
 
 // show serves the page and its assets; a policy keeps the browser from loading anything else.
@@ -55,6 +60,24 @@ func (d *apiDocs) show(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	ctx.Response.Header.Set("Content-Security-Policy",
 		"default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:")
 	d.page(ctx)
+	d.share(ctx)
+}
+
+// share has answers with the same body share its memory. Megabytes for each client that reads slowly, and needs no
+// credentials, would take a small node's memory.
+func (d *apiDocs) share(ctx *fasthttp.RequestCtx) {
+	body := ctx.Response.Body()
+	if ctx.Response.StatusCode() != fasthttp.StatusOK || len(body) == 0 { // what there is is little: other paths are not kept
+		return
+	}
+	as := shownAs{string(ctx.Path()), string(ctx.Response.Header.ContentEncoding())}
+	kept, ok := d.kept.Load(as)
+	if !ok {
+		kept, _ = d.kept.LoadOrStore(as, bytes.Clone(body))
+	}
+	if kept := kept.([]byte); bytes.Equal(kept, body) {
+		ctx.Response.SetBodyRaw(kept)
+	}
 }
 
 // describe makes t what the description is of.

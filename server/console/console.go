@@ -116,6 +116,7 @@ func opensPage(ctx *fasthttp.RequestCtx) bool {
 	return bytes.Contains(ctx.Request.Header.Peek("Accept"), []byte("text/html"))
 }
 
+// send answers with the file itself: clients that read slowly would each hold a copy.
 func (c *Console) send(ctx *fasthttp.RequestCtx, f *file) {
 	ctx.Response.Reset()
 	h := &ctx.Response.Header
@@ -136,8 +137,8 @@ func (c *Console) send(ctx *fasthttp.RequestCtx, f *file) {
 	h.SetContentType(f.contentType)
 	if f.gzipped != nil && ctx.Request.Header.HasAcceptEncoding("gzip") {
 		h.Set("Content-Encoding", "gzip")
-		ctx.SetBody(f.gzipped)
+		ctx.Response.SetBodyRaw(f.gzipped)
 		return
 	}
-	ctx.SetBody(f.plain)
+	ctx.Response.SetBodyRaw(f.plain)
 }
