@@ -12,15 +12,20 @@ import (
 // flagLists are rendered flag lists of one View. Without percentage splits and
 // overrides of the identity's own, the segments that match decide the whole list,
 // and few combinations of them are common. A place is filled once and keeps what
-// it has as long as the View lives; combinations that find theirs taken, or no
-// room, are rendered each time.
+// it has as long as the View lives; combinations that find all of theirs taken, or
+// no room, are rendered each time.
 type flagLists struct {
 	used   atomic.Int64 // bytes
 	places [2][64]atomic.Pointer[flagList]
 }
 
-// maxLists bounds the bytes of one View's lists.
-const maxLists = 8 << 20
+const (
+	// maxLists bounds the bytes of one View's lists.
+	maxLists = 8 << 20
+	// probes is how many places a combination may have, one behind the other. With one,
+	// two of sixteen combinations share theirs more often than not.
+	probes = 8
+)
 
 // flagList is the JSON list for one combination of matching segments.
 type flagList struct {
@@ -52,13 +57,16 @@ func slotOf(v *fsm.View, ev *eval.Evaluation, server bool, seen known) (listSlot
 		h ^= h >> 32
 	}
 	n := int(h * golden >> 58)
-	place := &lists.of(server)[n]
-	switch have := place.Load(); {
-	case have == nil:
-		return listSlot{lists, place, matched}, nil
-	case slices.Equal(have.matched, matched):
-		seen.keep(n)
-		return listSlot{}, have.json
+	places := lists.of(server)
+	for range probes {
+		switch have := places[n].Load(); {
+		case have == nil:
+			return listSlot{lists, &places[n], matched}, nil
+		case slices.Equal(have.matched, matched):
+			seen.keep(n)
+			return listSlot{}, have.json
+		}
+		n = (n + 1) % len(places)
 	}
 	return listSlot{}, nil
 }

@@ -108,5 +108,27 @@ func TestKeptListsOfManySegments(t *testing.T) {
 			kept++
 		}
 	}
-	require.Greater(t, kept, 32) // of 64 places, for 131 combinations
+	require.Greater(t, kept, 56) // of 64 places, for 131 combinations
+}
+
+// Combinations that share a place are kept behind one another.
+func TestListsOfAllCommonCombinations(t *testing.T) {
+	const few = 40
+	h := newHouse(t)
+	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
+	for i := range few {
+		h.segment(fmt.Sprint("s", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("value ", i)))
+	}
+	kept := map[string]bool{}
+	for i := range few + 1 {
+		h.post("identities/", fmt.Sprintf(`{"identifier":"u","transient":true,"traits":[{"trait_key":"plan","trait_value":"%d"}]}`, i))
+	}
+	found, _ := h.sdk.Views.ByKey([]byte(clientKey))
+	places := &found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0]
+	for i := range places {
+		if l := places[i].Load(); l != nil {
+			kept[string(l.json)] = true
+		}
+	}
+	require.Len(t, kept, few+1)
 }
