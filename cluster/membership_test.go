@@ -449,6 +449,7 @@ func TestNothingIsRecoveredFromAnOlderSnapshot(t *testing.T) {
 // TestACopyOfARunningNodeStops: both would vote as one, and take the place in the configuration from each other for ever.
 func TestACopyOfARunningNodeStops(t *testing.T) {
 	t.Parallel()
+	withoutRaceDetector(t)
 	three := startTrio(t, nil)
 	leader := leaderOf(t, three...)
 	leader.propose("before")
