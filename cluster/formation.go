@@ -70,20 +70,24 @@ func (n *Node) bootstrap(clusterID string, members []peerInfo) error {
 // begin where there is a term. Only whoever makes a cluster is ever in term 1 without a log: elections begin at 2.
 func (n *Node) takeBackTerm() error {
 	term, err := n.store.GetUint64(keyTerm)
-	if errors.Is(err, raftboltdb.ErrKeyNotFound) || err == nil && term != 1 {
+	switch {
+	case errors.Is(err, raftboltdb.ErrKeyNotFound):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("cluster: read term: %w", err)
+	case term != 1:
+		return nil
 	}
 	last, err := n.store.LastIndex()
 	if err != nil || last > 0 {
 		return err
 	}
-	_, err = n.store.Get(keyVoteTerm)
-	snaps, listed := n.snaps.List()
-	if listed != nil || len(snaps) > 0 || !errors.Is(err, raftboltdb.ErrKeyNotFound) {
-		return listed
+	snaps, err := n.snaps.List()
+	if err != nil || len(snaps) > 0 {
+		return err
+	}
+	if _, err = n.store.Get(keyVoteTerm); !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return err // nil: it voted, so it is not new
 	}
 	return n.store.SetUint64(keyTerm, 0)
 }

@@ -36,3 +36,23 @@ var (
 	AuditLogsByProject      = AuditLogs.index("project", func(a *AuditLog, k Key) (Key, bool) { return k.Uint(a.Project), true })
 	AuditLogsByOrganisation = AuditLogs.index("organisation", func(a *AuditLog, k Key) (Key, bool) { return k.Uint(a.Organisation), true })
 )
+
+// SwitchedText is what the audit log says of a state that was switched, or has become live.
+func SwitchedText(r Reader, fs FeatureState) string {
+	f, _ := Features.Get(r, fs.Feature)
+	override := "Flag state / Remote config value updated for feature '" + f.Name + "' and "
+	switch fs.Kind() {
+	case StateSegment:
+		link, _ := FeatureSegments.Get(r, fs.FeatureSegment)
+		segment, _ := Segments.Get(r, link.Segment)
+		return override + "segment '" + segment.Name + "'"
+	case StateIdentity:
+		identifier := ""
+		if record, ok := r.Identities().Environment(fs.Environment).ByID(fs.Identity); ok {
+			identifier = string(record.Identifier())
+		}
+		return override + "identity '" + identifier + "'"
+	default:
+		return "Flag state updated for feature: " + f.Name
+	}
+}

@@ -73,30 +73,9 @@ func stateLive(tx *Tx, fs FeatureState) {
 	FeatureStates.Put(tx, fs)
 	e, _ := Environments.Get(tx, fs.Environment)
 	tx.Audit(AuditLog{
-		Log: liveText(tx, fs), Project: e.Project, Environment: fs.Environment,
+		Log: SwitchedText(tx, fs), Project: e.Project, Environment: fs.Environment,
 		RelatedObjectType: AuditFeatureState, RelatedObjectID: fs.ID, IsSystemEvent: true,
 	})
-}
-
-// liveText is what the audit log says of a state that has become live: what it
-// says of one of its kind that is switched.
-func liveText(tx *Tx, fs FeatureState) string {
-	f, _ := Features.Get(tx, fs.Feature)
-	override := "Flag state / Remote config value updated for feature '" + f.Name + "' and "
-	switch fs.Kind() {
-	case StateSegment:
-		link, _ := FeatureSegments.Get(tx, fs.FeatureSegment)
-		segment, _ := Segments.Get(tx, link.Segment)
-		return override + "segment '" + segment.Name + "'"
-	case StateIdentity:
-		identifier := ""
-		if record, ok := tx.Identities().Environment(fs.Environment).ByID(fs.Identity); ok {
-			identifier = string(record.Identifier())
-		}
-		return override + "identity '" + identifier + "'"
-	default:
-		return "Flag state updated for feature: " + f.Name
-	}
 }
 
 func scheduledVersion(v *FeatureVersion) (Time, uint64) { return v.LiveFrom, v.ID }

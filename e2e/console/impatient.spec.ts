@@ -1,22 +1,10 @@
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, clean, fits, logIn, receipt, signIn, watch } from './world'
+import { api, key, nodes, startDemoOf } from './demo'
+import { calm, clean, fits, logIn, receipt, signIn, watch } from './world'
 
 // Somebody who types fast, looks elsewhere in the middle, and whose requests fail.
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
-
-test.beforeAll(async () => {
-  nodes = await start(1, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments()).find(e => e.name === 'Development')!.api_key
-})
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
+startDemoOf(1)
 
 const here = () => `/projects/1/environments/${key}`
 const make = (name: string, more: object = {}) => api.send('POST', '/api/v1/projects/1/features/', { name, ...more })

@@ -1,22 +1,10 @@
 import { expect, test, type Page } from '@playwright/test'
-import { start, type Node } from './nodes'
-import { API, calm, clean, fits, receipt, signIn } from './world'
+import { api, key, nodes, startDemoOf } from './demo'
+import { calm, clean, fits, receipt, signIn } from './world'
 
 // What is typed is not lost by a slip, buttons may be pressed twice, and what is refused is not shown as if it were so.
 
-test.describe.configure({ mode: 'serial' })
-
-let nodes: Node[]
-let api: API
-let key: string
-
-test.beforeAll(async () => {
-  nodes = await start(1, '--demo')
-  api = await API.signIn(nodes[0]!.origin)
-  key = (await api.environments()).find(e => e.name === 'Development')!.api_key
-})
-
-test.afterAll(() => Promise.all((nodes ?? []).map(n => n.kill())))
+startDemoOf(1)
 
 const make = (name: string, more: object = {}) => api.send('POST', '/api/v1/projects/1/features/', { name, ...more })
 const panel = (page: Page) => page.locator('.side-panel')

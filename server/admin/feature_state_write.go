@@ -85,38 +85,41 @@ type auditTexts struct {
 // stateTexts words the texts for the kind of the state.
 func stateTexts(c *Ctx, s fsm.FeatureState) auditTexts {
 	f, _ := fsm.Features.Get(c, s.Feature)
+	switched := fsm.SwitchedText(c, s)
 	switch s.Kind() {
 	case fsm.StateSegment:
 		segment := ""
 		if fs := fsm.FeatureSegments.Ref(c, s.FeatureSegment); fs != nil {
 			segment = segmentName(c, fs.Segment)
 		}
-		return segmentTexts(f.Name, segment)
+		texts := segmentTexts(f.Name, segment)
+		texts.switched = switched
+		return texts
 	case fsm.StateIdentity:
 		i := identityName(c, s)
 		of := "'" + f.Name + "' and identity '" + i + "'"
 		return auditTexts{
-			switched: "Flag state / Remote config value updated for feature " + of,
+			switched: switched,
 			valued:   "Remote config value updated for identity override on feature " + of + ".",
 			shared:   "Multivariate value changed for feature " + of + ".",
 			deleted:  "Flag state / Remote config value deleted for feature " + of,
 		}
 	}
 	return auditTexts{
-		switched: "Flag state updated for feature: " + f.Name,
+		switched: switched,
 		valued:   "Remote config value updated for feature: " + f.Name,
 		shared:   "Multivariate value changed for feature '" + f.Name + "'.",
 		deleted:  "Flag / Remote Config Deleted: " + f.Name,
 	}
 }
 
+// segmentTexts are those of a segment's override but for switched, which takes its state.
 func segmentTexts(feature, segment string) auditTexts {
 	of := "'" + feature + "' and segment '" + segment + "'"
 	return auditTexts{
-		switched: "Flag state / Remote config value updated for feature " + of,
-		valued:   "Remote config updated for segment override on feature " + of + ".",
-		shared:   "Multivariate value changed for feature " + of + ".",
-		deleted:  "Flag state / Remote config value deleted for feature " + of,
+		valued:  "Remote config updated for segment override on feature " + of + ".",
+		shared:  "Multivariate value changed for feature " + of + ".",
+		deleted: "Flag state / Remote config value deleted for feature " + of,
 	}
 }
 

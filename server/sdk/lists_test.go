@@ -84,51 +84,50 @@ func TestKeptListsAreBounded(t *testing.T) {
 	listSlot{}.keep([]byte("[]"))
 }
 
+// plans is a house with a segment for each of so many plans, and what asks for the flags of somebody in a plan.
+func plans(t *testing.T, n int) (h *house, ask func(plan int) string) {
+	t.Helper()
+	h = newHouse(t)
+	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
+	for i := range n {
+		h.segment(fmt.Sprint("s", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("value ", i)))
+	}
+	return h, func(plan int) string {
+		return h.post("identities/", fmt.Sprintf(`{"identifier":"u","transient":true,"traits":[{"trait_key":"plan","trait_value":"%d"}]}`, plan)).body
+	}
+}
+
+// keptLists are the different lists that the house's View keeps for client-side keys.
+func (h *house) keptLists() map[string]bool {
+	found, _ := h.sdk.Views.ByKey([]byte(clientKey))
+	kept, places := map[string]bool{}, found.Live.View().Prepared(listsSlot).Load().(*flagLists).of(false)
+	for i := range places {
+		if l := places[i].Load(); l != nil {
+			kept[string(l.json)] = true
+		}
+	}
+	return kept
+}
+
 // More segments than a word has bits.
 func TestKeptListsOfManySegments(t *testing.T) {
 	const many = 130
-	h := newHouse(t)
-	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
-	for i := range many {
-		h.segment(fmt.Sprint("s", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("value ", i)))
-	}
-	ask := func(plan int) string {
-		return h.post("identities/", fmt.Sprintf(`{"identifier":"u","transient":true,"traits":[{"trait_key":"plan","trait_value":"%d"}]}`, plan)).body
-	}
+	h, ask := plans(t, many)
 	for range 3 {
 		for i := range many {
 			require.Contains(t, ask(i), fmt.Sprintf(`"feature_state_value":"value %d"`, i))
 		}
 		require.Contains(t, ask(many), `"feature_state_value":"default"`)
 	}
-	found, _ := h.sdk.Views.ByKey([]byte(clientKey))
-	kept := 0
-	for i := range found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0] {
-		if found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0][i].Load() != nil {
-			kept++
-		}
-	}
-	require.Greater(t, kept, 56) // of 64 places, for 131 combinations
+	require.Greater(t, len(h.keptLists()), 56) // of 64 places, for 131 combinations
 }
 
 // Combinations that share a place are kept behind one another.
 func TestListsOfAllCommonCombinations(t *testing.T) {
 	const few = 40
-	h := newHouse(t)
-	f, _ := h.feature(fsm.Feature{Name: "f"}, true, str("default"))
-	for i := range few {
-		h.segment(fmt.Sprint("s", i), "plan", fmt.Sprint(i), f, str(fmt.Sprint("value ", i)))
-	}
-	kept := map[string]bool{}
+	h, ask := plans(t, few)
 	for i := range few + 1 {
-		h.post("identities/", fmt.Sprintf(`{"identifier":"u","transient":true,"traits":[{"trait_key":"plan","trait_value":"%d"}]}`, i))
+		ask(i)
 	}
-	found, _ := h.sdk.Views.ByKey([]byte(clientKey))
-	places := &found.Live.View().Prepared(listsSlot).Load().(*flagLists).places[0]
-	for i := range places {
-		if l := places[i].Load(); l != nil {
-			kept[string(l.json)] = true
-		}
-	}
-	require.Len(t, kept, few+1)
+	require.Len(t, h.keptLists(), few+1)
 }

@@ -42,8 +42,11 @@ export function useForm<T>(submit: () => Promise<T>, done?: (made: T) => void): 
   return { busy, message, fields, onSubmit }
 }
 
-/** useDraft is useForm for a form of texts: it keeps what was typed, follows what is stored (see useFollowing), and field() is what the Field of that name needs. */
-export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, name?: string, done?: () => void) {
+/**
+ * useDraft is useForm for a form of texts: it keeps what was typed, follows what is stored (see useFollowing, which takes the name), and field() is
+ * what the Field of that name needs.
+ */
+export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, { name, done }: { name?: string; done?: () => void } = {}) {
   const { draft, setDraft, dirty, sending } = useFollowing(first, undefined, name)
   const form = useForm(() => {
     sending()

@@ -8,7 +8,7 @@ import { schedulesPath } from './types'
 export function NewSchedule({ close }: { close: () => void }) {
   const { form, field } = useDraft({ name: 'nightly', when: '0 3 * * *', target: 'nightly', keep: '14' }, async draft => {
     await write('POST', schedulesPath, { ...draft, keep: Number(draft.keep) }, { label: `Schedule ${draft.name} made`, models: ['BackupSchedule'], quiet: true })
-  }, undefined, close)
+  }, { done: close })
   const common = { required: true, autocomplete: 'off' }
   return (
     <FormDialog title="New schedule" close={close} form={form} button="Make the schedule">

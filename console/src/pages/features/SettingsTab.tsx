@@ -18,7 +18,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
   const { dirty, form, field } = useDraft(
     { description: feature.description ?? '' },
     ({ description }) => patch({ description }, `Description of ${feature.name} changed`, () => patch({ description: feature.description }, `Description of ${feature.name} as before`)),
-    `description of ${feature.id}`,
+    { name: `description of ${feature.id}` },
   )
   const ticks = useTicks(feature.tags)
   const tag = (t: Tag) => {

@@ -19,7 +19,7 @@ export function WebhookForm({ owner, hook, close }: Props) {
   const { draft, form, field } = useDraft({ url: hook?.url ?? '', secret: hook?.secret ?? '' }, async draft => {
     const [method, path] = hook ? (['PATCH', `${owner.base}${hook.id}/`] as const) : (['POST', owner.base] as const)
     await write(method, path, hook ? draft : { ...draft, enabled: true }, { label: hook ? 'Webhook changed' : 'Webhook made', models: webhookModels, quiet: true })
-  }, undefined, close)
+  }, { done: close })
   const test = async () => {
     setTested('Sending…')
     const body = { webhook_url: draft.url, secret: draft.secret, scope: { type: owner.type, id: owner.id } }
