@@ -160,7 +160,7 @@ func (c *Call) Answer(out any, err error) Response {
 		return r
 	}
 	r.Headers = append(r.Headers, Header{"Content-Type", "application/json"})
-	r.Body = c.Row.encoder.Append(make([]byte, 0, 512), out)
+	r.Body = c.Row.encoder.Bytes(out)
 	return r
 }
 

@@ -1,12 +1,14 @@
 package route
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -51,6 +53,22 @@ func (e *Encoder) Append(dst []byte, v any) []byte {
 		return append(dst, "null"...)
 	}
 	return e.encode(dst, reflect.ValueOf(v))
+}
+
+// drafts are buffers that answers are written into: a list of a thousand features would grow its own twelve times.
+var drafts = sync.Pool{New: func() any { return new([]byte) }}
+
+const largestDraft = 1 << 20 // larger ones are not kept
+
+// Bytes writes v into memory of its own, no more than it takes: an answer waits there until its client has read it.
+func (e *Encoder) Bytes(v any) []byte {
+	draft := drafts.Get().(*[]byte)
+	*draft = e.Append((*draft)[:0], v)
+	out := bytes.Clone(*draft)
+	if cap(*draft) <= largestDraft {
+		drafts.Put(draft)
+	}
+	return out
 }
 
 // AppendJSON writes any value; for hot types keep an Encoder.

@@ -2,11 +2,15 @@ package route
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -129,4 +133,20 @@ func FuzzParseJSON(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, string(out), string(again.AppendJSON(nil)))
 	})
+}
+
+func TestEncodedAnswersKeepTheirBytes(t *testing.T) {
+	e := NewEncoder(reflect.TypeFor[[]string]())
+	first := e.Bytes([]string{"one", strings.Repeat("long ", 1000)})
+	kept := string(first)
+	var done sync.WaitGroup
+	for i := range 8 {
+		done.Go(func() {
+			for range 200 {
+				assert.Equal(t, fmt.Sprintf(`["other %d"]`, i), string(e.Bytes([]string{fmt.Sprintf("other %d", i)})))
+			}
+		})
+	}
+	done.Wait()
+	require.Equal(t, kept, string(first), "another answer was written into it")
 }
