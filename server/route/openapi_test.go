@@ -20,6 +20,8 @@ type described struct {
 	Children []described `json:"children"`
 	Note     *string     `json:"note"`
 	Value    Scalar      `json:"value" types:"integer,null"`
+	Either   Scalar      `json:"either" types:"string,integer,null"`
+	Any      Scalar      `json:"any"`
 }
 
 type describedIn struct {
@@ -61,7 +63,11 @@ func TestOpenAPI(t *testing.T) {
 	}
 	value := schemas["Described"].(map[string]any)["properties"].(map[string]any)["value"]
 	require.Equal(t, map[string]any{"type": []any{"integer", "null"}}, value)
-	require.Contains(t, string(asJSON), `{"name":"dry","in":"query","required":false,"schema":{"type":["boolean"]}}`)
+	require.Contains(t, string(asJSON), `{"name":"dry","in":"query","required":false,"schema":{"type":"boolean"}}`)
+	either := schemas["Described"].(map[string]any)["properties"].(map[string]any)["either"]
+	require.Equal(t, map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "integer"}, map[string]any{"type": "null"}}}, either,
+		"generators refuse several types besides null in one list")
+	require.NotRegexp(t, `"type":\["\w+"[^]]*,[^]]*,`, string(asJSON))
 	require.Equal(t, []any{"name"}, schemas["DescribedRequest"].(map[string]any)["required"])
 	require.NotContains(t, schemas["PatchedDescribedRequest"], "required")
 	for _, r := range regexp.MustCompile(`"#/components/(\w+)/(\w+)"`).FindAllSubmatch(asJSON, -1) {

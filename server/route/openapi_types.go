@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -75,7 +76,23 @@ func nullable(s omap) omap {
 }
 
 func scalarSchema() omap {
-	return omap{{"type", []string{"string", "integer", "number", "boolean", "null"}}}
+	return oneOfTypes([]string{"string", "integer", "number", "boolean", "null"})
+}
+
+// oneOfTypes describes a value of one of some types. Several besides null are alternatives of their own: a list of them in "type" says the
+// same, but generators of clients (oapi-codegen for one) refuse it.
+func oneOfTypes(types []string) omap {
+	if len(types) == 1 {
+		return omap{{"type", types[0]}}
+	}
+	if len(types) == 2 && slices.Contains(types, "null") {
+		return omap{{"type", types}}
+	}
+	var all []omap
+	for _, t := range types {
+		all = append(all, omap{{"type", t}})
+	}
+	return omap{{"anyOf", all}}
 }
 
 // Alternatives is the Output of a raw handler that answers with one of several types: it returns a value of each.
@@ -141,7 +158,7 @@ func (w *typeWriter) outputObject(t reflect.Type) omap {
 	for _, f := range jsonFields(t) {
 		schema := w.output(f.field.Type)
 		if types := describedTypes(f.field); types != nil {
-			schema = omap{{"type", types}}
+			schema = oneOfTypes(types)
 		}
 		props = props.with(f.name, schema)
 		if f.omit == nil {
@@ -174,7 +191,7 @@ func (f *field) defaultValue() any {
 
 func (w *typeWriter) inputTarget(f *field) omap {
 	if f.types != nil {
-		return omap{{"type", f.types}}
+		return oneOfTypes(f.types)
 	}
 	switch f.target.shape {
 	case shapeString:
