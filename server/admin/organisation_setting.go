@@ -44,7 +44,9 @@ func organisationSettingRows() []route.Row {
 		{Method: "GET", Path: detail, OperationID: "flagraft_v1_organisations_retrieve", Tag: "Organisations",
 			Summary: "The switches and limits of an organisation.", Auth: route.Superuser, Handler: read(getOrganisationSettings)},
 		{Method: "PATCH", Path: detail, OperationID: "flagraft_v1_organisations_partial_update", Tag: "Organisations",
-			Summary: "Change the switches and limits of an organisation.", Auth: route.Superuser, Kind: route.Write, Handler: write(setOrganisationSettings)},
+			Summary: "Change the switches and limits of an organisation.", Auth: route.Superuser, Kind: route.Write,
+			Level:   3, // a leader of level 1 does not know the limits and drops them with its next write to the row
+			Handler: write(setOrganisationSettings)},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
 
 func TestOrganisationSettings(t *testing.T) {
@@ -92,4 +93,12 @@ func TestOrganisationLimits(t *testing.T) {
 	h.patch(path, `{"max_seats":null,"max_projects":null,"max_api_calls":null}`, 200)
 	h.do("stranger", "POST", "/api/v1/users/join/link/"+link+"/", nil).must(200)
 	h.post("/api/v1/projects/", project, 201)
+}
+
+func TestLimitsOfAnOrganisationNeedALevel(t *testing.T) {
+	for _, r := range organisationSettingRows() {
+		if r.Kind == route.Write {
+			require.EqualValues(t, 3, r.Level, "a leader of level 1 drops members of the row that it does not know: %s %s", r.Method, r.Path)
+		}
+	}
 }
