@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,7 @@ type usageKey struct {
 // known, so that it counts once. Counts of a node that dies before a flush are
 // lost.
 //
-// Full-policy: counters of new keys are dropped past the bound.
+// Full-policy: evaluations of new keys are dropped past the bound, requests lose their labels.
 type UsageCounter struct {
 	fsm   *FSM
 	node  string
@@ -68,7 +69,7 @@ func NewUsageCounter(f *FSM, node string, clock func() time.Time, send func(ctx 
 }
 
 // Request counts one request of an environment. It counts towards the day of the
-// flush that takes it along.
+// next tick.
 func (c *UsageCounter) Request(environment uint64, kind UsageKind, client RequestClient) {
 	counts, ok := c.requests.Load(environment)
 	if !ok {
@@ -99,6 +100,8 @@ func (c *UsageCounter) Flush(ctx context.Context) error {
 	defer c.flushing.Unlock()
 	if len(c.pending) == 0 {
 		c.pending = c.take()
+	} else {
+		c.gather() // what waits longer must not count towards a later day
 	}
 	return c.sendPending(ctx)
 }
@@ -130,21 +133,11 @@ func (c *UsageCounter) Flushes() (sent, failed uint64) { return c.sent.Load(), c
 // take makes entries of all counters and sets them to nothing; none when there
 // are none.
 func (c *UsageCounter) take() (entries [][]byte) {
+	c.gather()
 	c.mu.Lock()
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
 	c.mu.Unlock()
-	day, state := c.day(), c.fsm.State()
-	c.requests.Range(func(environment, requests any) bool {
-		id := environment.(uint64)
-		requests.(*requestCounts).take(func(labels string, kind UsageKind, n int64) {
-			counts[usageKey{environment: id, kind: kind, bucket: day, labels: labels}] += n
-		})
-		if Environments.Ref(state, id) == nil {
-			c.requests.Delete(id) // it was deleted: nothing is counted for it any more
-		}
-		return true
-	})
 	var batch []Usage
 	size := 0
 	for k, n := range counts {
@@ -159,6 +152,27 @@ func (c *UsageCounter) take() (entries [][]byte) {
 		entries = append(entries, c.entry(batch))
 	}
 	return entries
+}
+
+// gather puts the requests counted since it last did among the counts of the day.
+func (c *UsageCounter) gather() {
+	day, state := c.day(), c.fsm.State()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests.Range(func(environment, requests any) bool {
+		id := environment.(uint64)
+		requests.(*requestCounts).take(func(labels string, kind UsageKind, n int64) {
+			k := usageKey{environment: id, kind: kind, bucket: day, labels: labels}
+			if _, ok := c.counts[k]; !ok && len(c.counts) >= usageKinds {
+				k.labels = "" // requests count towards limits: past the bound they only lose what their client says
+			}
+			c.counts[k] += n
+		})
+		if Environments.Ref(state, id) == nil {
+			c.requests.Delete(id) // it was deleted: nothing is counted for it any more
+		}
+		return true
+	})
 }
 
 // entry gives counts their number.
@@ -194,10 +208,20 @@ func (c *UsageCounter) run(ctx context.Context) {
 	}
 }
 
-// ValidUsageEntry reports whether data is a usage entry; the leader checks it
-// before it proposes what another node sent.
-func ValidUsageEntry(data []byte) bool {
-	kind, body, err := splitEntry(data)
+// StampUsageEntry checks a usage entry that a node sent and dates it with the clock of the leader, who
+// proposes it: the clock of one other node, when it is ahead, must not move the time of the whole state.
+func StampUsageEntry(entry []byte, now time.Time) ([]byte, error) {
+	kind, body, err := splitEntry(entry)
 	var b usageBatch
-	return err == nil && kind == KindUsageBatch && decodeBody(body, &b) == nil
+	if err == nil && kind != KindUsageBatch {
+		err = fmt.Errorf("%w: no entry of usage counters", ErrFormat)
+	}
+	if err == nil {
+		err = decodeBody(body, &b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Time = TimeOf(now)
+	return newEntry(KindUsageBatch, BaseLevel, must(encMode.Marshal(&b))), nil
 }

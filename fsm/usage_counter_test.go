@@ -74,6 +74,30 @@ func TestUsageIsByDay(t *testing.T) {
 	require.Equal(t, map[UsageKind]map[Time]int64{UsageFlags: {first: 3, second: 1}, UsageEvaluation: {first: 15, second: 5}}, counts)
 }
 
+// While there is no leader requests wait longer than a day may last. They count on the day they came, evaluations too.
+func TestUsageThatWaitsKeepsItsDay(t *testing.T) {
+	day := time.Now().UTC().Truncate(24 * time.Hour)
+	now, fail := day.Add(23*time.Hour), errors.New("no leader")
+	c, f := newTestCounter(t, func() time.Time { return now }, &fail)
+	for _, at := range []time.Duration{23*time.Hour + 10*time.Minute, 23*time.Hour + 20*time.Minute, 23*time.Hour + 30*time.Minute} {
+		now = day.Add(at)
+		c.Request(1, UsageFlags, RequestClient{})
+		c.Add(1, UsageEvaluation, 7, "", 1)
+		require.Error(t, c.Flush(t.Context()))
+	}
+	now, fail = day.Add(25*time.Hour), nil
+	c.Request(1, UsageFlags, RequestClient{})
+	require.NoError(t, c.Flush(t.Context()))
+	require.NoError(t, c.Flush(t.Context()))
+	require.NoError(t, c.Flush(t.Context()))
+	counts := map[UsageKind]map[Time]int64{UsageFlags: {}, UsageEvaluation: {}}
+	for u := range Usages.All(f.State()) {
+		counts[u.Kind][u.Bucket] += u.Count
+	}
+	first, second := TimeOf(day), TimeOf(day.Add(24*time.Hour))
+	require.Equal(t, map[UsageKind]map[Time]int64{UsageFlags: {first: 3, second: 1}, UsageEvaluation: {first: 3}}, counts)
+}
+
 // Environments come and go by the thousand where each branch or test gets one.
 func TestRequestsOfDeletedEnvironmentsAreForgotten(t *testing.T) {
 	c, f := newTestCounter(t, time.Now, new(error))

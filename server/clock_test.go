@@ -108,3 +108,40 @@ func TestAfterAClockThatWasAhead(t *testing.T) {
 		require.NotNil(t, page["results"].([]any)[0].(map[string]any)["environment_feature_state"])
 	})
 }
+
+// TestOneNodesClockMovesNothing: the usage counts of a node whose clock is ahead must not carry the time of the state there, or what is
+// scheduled would go live before its time, and every date be one of the future.
+func TestOneNodesClockMovesNothing(t *testing.T) {
+	t.Parallel()
+	var clocks []*atomic.Int64
+	nodes := servertest.ClusterOf(t, 2, func(n *server.Node) {
+		ahead := new(atomic.Int64)
+		clocks = append(clocks, ahead)
+		n.Clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	})
+	h := &hookCluster{T: t, nodes: nodes}
+	h.fill()
+	key := ""
+	for e := range fsm.Environments.All(nodes[0].State()) {
+		key = e.APIKey
+	}
+	soon := time.Now().Add(time.Hour)
+	wrong := nodes[1]
+	for _, ahead := range clocks {
+		if ahead.Store(int64(24 * time.Hour)); wrong.Clock().After(soon) {
+			break
+		}
+		ahead.Store(0)
+	}
+	h.eventually(func() bool {
+		return wrong.Client(t).With("X-Environment-Key", key).Do("GET", "/api/v1/flags/", nil).Status == http.StatusOK
+	}, "no flags")
+	require.NoError(t, wrong.Stop(t.Context())) // sends what was counted
+	h.eventually(func() bool {
+		for range fsm.Usages.All(nodes[0].State()) {
+			return true
+		}
+		return false
+	}, "nothing was counted")
+	require.Less(t, nodes[0].State().Time, fsm.TimeOf(soon))
+}

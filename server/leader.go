@@ -141,12 +141,13 @@ func (n *Node) handleCalls() {
 	n.cluster.Handle(callUsage, n.serveUsage)
 }
 
-// serveUsage is the leader's side of sendUsage. What is proposed must be readable everywhere.
+// serveUsage is the leader's side of sendUsage. What is proposed must be readable everywhere, and has the leader's time.
 func (n *Node) serveUsage(ctx context.Context, _ string, entry []byte) ([]byte, error) {
-	if !fsm.ValidUsageEntry(entry) {
-		return nil, fmt.Errorf("%w: no entry of usage counters", fsm.ErrFormat)
+	entry, err := fsm.StampUsageEntry(entry, n.Clock())
+	if err != nil {
+		return nil, err
 	}
-	_, err := n.cluster.Propose(ctx, entry)
+	_, err = n.cluster.Propose(ctx, entry)
 	return nil, err
 }
 
