@@ -27,7 +27,9 @@ func noticeOf(tx *fsm.Tx, lost hopelessEvent, webhook uint64) *notice {
 	}
 	var last fsm.DeliveryOutcome
 	for d := range fsm.WebhookDeliveriesDone.Refs(tx, w.ID) { // in the order in which they were done
-		last = d.Outcome
+		if d.Error != reasonDisabled { // nobody was told of those
+			last = d.Outcome
+		}
 	}
 	if last == fsm.DeliveryGivenUp {
 		return nil

@@ -25,6 +25,8 @@ const (
 	webhookRecords = 100
 	// giveUpAtOnce bounds the rows of one sweep's write.
 	giveUpAtOnce = 2_000
+	// reasonDisabled is why events of a disabled webhook are given up.
+	reasonDisabled = "The webhook is disabled."
 )
 
 // WebhookTiming is how often things are done about webhooks.
@@ -325,7 +327,7 @@ func (d *deliverer) hopeless() (lost []hopelessEvent) {
 			reason := ""
 			switch {
 			case !w.Enabled:
-				reason = "The webhook is disabled."
+				reason = reasonDisabled
 			case row.Created <= before:
 				reason = "The webhook did not take it in time."
 			case more > 0:

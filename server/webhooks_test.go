@@ -336,17 +336,7 @@ func TestWebhookEventsAreGivenUp(t *testing.T) {
 	h.eventually(func() bool { return len(h.log(off, "waiting")) == 0 }, "a disabled webhook gets nothing")
 	require.Equal(t, "The webhook is disabled.", h.log(off, "given_up")[0]["error"])
 
-	mails := func() (texts []string) {
-		files, _ := filepath.Glob(filepath.Join(data, "mail", "*.eml"))
-		for _, f := range files {
-			raw, err := os.ReadFile(f)
-			require.NoError(t, err)
-			if text := strings.ReplaceAll(string(raw), "=\r\n", ""); strings.Contains(text, fmt.Sprintf("The webhook %d of", hook)) {
-				texts = append(texts, text)
-			}
-		}
-		return texts
-	}
+	mails := func() []string { return hookMails(t, data, hook) }
 	h.eventually(func() bool { return len(mails()) > 0 }, "nobody is told")
 	dead.answer(200)
 	h.eventuallyTook(dead, values[3:])
@@ -380,6 +370,39 @@ func TestWebhookEventsAreGivenUp(t *testing.T) {
 	h.set(8)
 	h.eventually(func() bool { return len(mails()) == 2 }, "nobody is told again")
 	require.Contains(t, strings.Join(mails(), ""), "hooks@example.com")
+}
+
+// hookMails are the mails about a webhook.
+func hookMails(t *testing.T, data string, hook uint64) (texts []string) {
+	files, _ := filepath.Glob(filepath.Join(data, "mail", "*.eml"))
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		require.NoError(t, err)
+		if text := strings.ReplaceAll(string(raw), "=\r\n", ""); strings.Contains(text, fmt.Sprintf("The webhook %d of", hook)) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// TestEnabledAgainWebhookIsToldOf: what was given up without a mail, because the webhook was disabled, is no reason to be silent when it loses
+// events after that.
+func TestEnabledAgainWebhookIsToldOf(t *testing.T) {
+	var data string
+	h := newHookCluster(t, 1, func(s *settings.Settings) { s.KeepWebhookEvents, data = 5, s.DataDir })
+	h.switchOn()
+	hook := h.hook(newReceiver(t, 500).url)
+	h.set(2)
+	enable := func(on bool) {
+		h.client(0).Object("PATCH", fmt.Sprintf("%swebhooks/%d/", h.environment(), hook), map[string]any{"enabled": on}, 200)
+	}
+	enable(false)
+	h.eventually(func() bool { return len(h.log(hook, "given_up")) == 2 }, "a disabled webhook gets nothing")
+	require.Empty(t, hookMails(t, data, hook))
+	enable(true)
+	h.set(8)
+	h.eventually(func() bool { return len(h.log(hook, "given_up")) == 5 }, "more wait than may")
+	h.eventually(func() bool { return len(hookMails(t, data, hook)) == 1 }, "nobody is told")
 }
 
 func TestWebhookEventsGetTooOld(t *testing.T) {
