@@ -81,7 +81,7 @@ func TestImportThatEndsInBetweenIsUnknown(t *testing.T) {
 // What is no entry of counters is not proposed: no node could apply it.
 func TestUsageIsCheckedBeforeItIsProposed(t *testing.T) {
 	for _, entry := range [][]byte{nil, []byte("x"), {byte(fsm.KindUsageBatch), fsm.BaseLevel, 0xff}, fsm.NewLevelEntry(200, time.Now())} {
-		_, err := (&Node{}).serveUsage(t.Context(), "peer", entry)
+		_, err := (&Node{Clock: time.Now}).serveUsage(t.Context(), "peer", entry)
 		require.ErrorIs(t, err, fsm.ErrFormat)
 	}
 }
