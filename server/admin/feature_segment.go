@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 
@@ -202,24 +203,44 @@ func linkSegment(c *Ctx, feature, segment uint64, priority *int64) fsm.FeatureSe
 // putLink stores a feature segment that changed.
 func (c *Ctx) putLink(fs fsm.FeatureSegment) { fsm.FeatureSegments.Put(c.Tx, fs) }
 
-// placeLink finds the priority of a new feature segment beside others and stores those that make room for it.
+// maxPriority is the last priority: clients with 32-bit integers refuse an environment document with a larger one.
+const maxPriority = math.MaxInt32
+
+// afterAll is the priority behind all others, which is past [maxPriority] when that one is taken.
+func afterAll(others []fsm.FeatureSegment) int64 {
+	last := int64(-1)
+	for _, o := range others {
+		last = max(last, o.Priority)
+	}
+	return last + 1
+}
+
+// placeLink finds the priority of a new feature segment beside others and stores those that make room for it: they move down, but at the end,
+// where nothing gets past [maxPriority], up.
 func placeLink(others []fsm.FeatureSegment, priority *int64, put func(fsm.FeatureSegment)) int64 {
-	if priority == nil {
-		last := int64(-1)
-		for _, o := range others {
-			last = max(last, o.Priority)
-		}
-		return last + 1
+	place := afterAll(others)
+	if priority != nil {
+		place = *priority
 	}
-	if slices.ContainsFunc(others, func(o fsm.FeatureSegment) bool { return o.Priority == *priority }) {
-		for _, o := range others {
-			if o.Priority >= *priority {
-				o.Priority++
-				put(o)
+	taken := slices.ContainsFunc(others, func(o fsm.FeatureSegment) bool { return o.Priority == place })
+	lastFirst := slices.SortedStableFunc(slices.Values(others), func(a, b fsm.FeatureSegment) int { return cmp.Compare(b.Priority, a.Priority) })
+	behind := 0
+	for i, o := range lastFirst {
+		moved, room := o.Priority, int64(maxPriority-i)
+		if o.Priority >= place {
+			behind++
+			if taken {
+				moved++
 			}
+		} else {
+			room-- // for the new one
+		}
+		if moved = min(moved, room); moved != o.Priority {
+			o.Priority = moved
+			put(o)
 		}
 	}
-	return *priority
+	return min(place, int64(maxPriority-behind))
 }
 
 // updateFeatureSegment can point the override at another segment; feature and environment stay.

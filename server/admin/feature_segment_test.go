@@ -22,7 +22,7 @@ func (h *harness) priorities(feature uint64) (out []string) {
 	h.Helper()
 	for _, row := range h.get(fmt.Sprintf("%s?environment=1&feature=%d", featureSegments, feature), 200).object()["results"].([]any) {
 		r := row.(map[string]any)
-		out = append(out, fmt.Sprintf("%v:%v", r["id"], r["priority"]))
+		out = append(out, fmt.Sprintf("%v:%.0f", r["id"], r["priority"]))
 	}
 	return out
 }
@@ -135,4 +135,23 @@ func TestOverridesMoveAtTheLimit(t *testing.T) {
 	moved := h.put(fmt.Sprintf("/api/v1/features/feature-segments/%d/", link), fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, b), 200)
 	require.EqualValues(t, b, moved.object()["segment"])
 	h.post("/api/v1/features/feature-segments/", fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":1}`, f, a), 400)
+}
+
+// Clients with 32-bit integers could not read the environment document with a larger priority.
+func TestNoPriorityPastTheLast(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f"}`)
+	override := func(segment, priority string) {
+		t.Helper()
+		h.post(fmt.Sprintf("/api/v1/environments/env-key/features/%d/create-segment-override/", f),
+			fmt.Sprintf(`{"feature_segment":{"segment":%d%s},"feature_state_value":{}}`, h.segment(segment), priority), 201)
+	}
+	override("a", `,"priority":2147483647`)
+	override("b", ``)
+	require.Equal(t, []string{"1:2147483646", "2:2147483647"}, h.priorities(f), "b is last, a makes room")
+	override("c", `,"priority":7`)
+	override("d", `,"priority":2147483646`)
+	require.Equal(t, []string{"3:7", "4:2147483645", "1:2147483646", "2:2147483647"}, h.priorities(f), "before the one that had the place")
+	override("e", `,"priority":2147483647`)
+	require.Equal(t, []string{"3:7", "4:2147483644", "1:2147483645", "5:2147483646", "2:2147483647"}, h.priorities(f))
 }

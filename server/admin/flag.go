@@ -245,9 +245,12 @@ func (in flagOverrideInput) write(c *Ctx, states flagStates, replace bool, errs 
 	in.Priority.IntoPtr(&priority)
 	if priority == nil && replace {
 		others := slices.DeleteFunc(states.links(), func(l fsm.FeatureSegment) bool { return l.Segment == in.Segment.ID })
-		last := placeLink(others, nil, nil)
-		if s, ok := overrideOf(states, in.Segment.ID); ok && s.Link.Priority < last-1 {
-			last-- // those behind it move up
+		last := afterAll(others)
+		if s, ok := overrideOf(states, in.Segment.ID); ok {
+			if s.Link.Priority < last-1 {
+				last-- // those behind it move up
+			}
+			last = min(last, maxPriority)
 		}
 		priority = &last
 	}
