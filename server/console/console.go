@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
+
+	"github.com/flagraft/flagraft/server/route"
 )
 
 // Console is the console of one node.
@@ -135,7 +137,7 @@ func (c *Console) send(ctx *fasthttp.RequestCtx, f *file) {
 		return
 	}
 	h.SetContentType(f.contentType)
-	if f.gzipped != nil && ctx.Request.Header.HasAcceptEncoding("gzip") {
+	if f.gzipped != nil && route.AcceptsGzip(ctx.Request.Header.Peek("Accept-Encoding")) {
 		h.Set("Content-Encoding", "gzip")
 		ctx.Response.SetBodyRaw(f.gzipped)
 		return

@@ -38,7 +38,7 @@ func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
 	if c.server {
 		kind = headServerFlags
 	}
-	compress := len(b.Plain) >= minGzip && acceptsGzip(ctx.Request.Header.PeekCanonical(acceptEncodingHeader))
+	compress := len(b.Plain) >= minGzip && route.AcceptsGzip(ctx.Request.Header.PeekCanonical(acceptEncodingHeader))
 	if compress {
 		kind++
 	}
@@ -79,7 +79,7 @@ func (s *SDK) serveBody(ctx *fasthttp.RequestCtx, b *fsm.Body) {
 	h := &ctx.Response.Header
 	h.SetCanonical(cacheControlHeader, cachePrivate)
 	h.SetCanonical(varyHeader, varyByKey)
-	compress := len(b.Plain) >= minGzip && acceptsGzip(ctx.Request.Header.PeekBytes(acceptEncodingHeader))
+	compress := len(b.Plain) >= minGzip && route.AcceptsGzip(ctx.Request.Header.PeekBytes(acceptEncodingHeader))
 	if compress {
 		h.SetCanonical(etagHeader, b.GzipETag)
 	} else {
@@ -108,20 +108,6 @@ func matchesTag(list []byte, b *fsm.Body) bool {
 		return true
 	}
 	return bytes.Contains(list, b.ETag) || bytes.Contains(list, b.GzipETag)
-}
-
-// acceptsGzip reports whether an Accept-Encoding allows gzip.
-func acceptsGzip(accept []byte) bool {
-	i := bytes.Index(accept, gzipCoding)
-	if i < 0 {
-		return false
-	}
-	rest := accept[i+len(gzipCoding):]
-	if end := bytes.IndexByte(rest, ','); end >= 0 {
-		rest = rest[:end]
-	}
-	_, q, ok := bytes.Cut(rest, []byte("q="))
-	return !ok || len(bytes.Trim(q, " 0.")) > 0
 }
 
 // acceptsJSON reports whether an Accept header allows a JSON answer.
