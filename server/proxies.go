@@ -51,13 +51,21 @@ func (p proxies) resolve(r *route.Request) {
 		}
 	}
 	for _, hop := range slices.Backward(hops) {
-		hop = strings.TrimSpace(hop)
-		if _, err := netip.ParseAddr(hop); err != nil {
+		a, err := hopAddress(strings.TrimSpace(hop))
+		if err != nil {
 			return
 		}
-		r.Remote = hop
-		if !p.contain(hop) {
+		r.Remote = a.String()
+		if !p.contain(r.Remote) {
 			return
 		}
 	}
+}
+
+// hopAddress reads an address on the way. Some proxies tell the port, too, which is another one for each connection.
+func hopAddress(hop string) (netip.Addr, error) {
+	if a, err := netip.ParseAddrPort(hop); err == nil {
+		return a.Addr(), nil
+	}
+	return netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(hop, "["), "]"))
 }
