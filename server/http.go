@@ -109,7 +109,9 @@ func (s *Server) listen() error {
 		ConnState:             s.connChanged,
 		KeepHijackedConns:     true, // streams own their connections
 		NoDefaultServerHeader: true,
-		Logger:                quietLogger{s.log},
+		// A form that fasthttp reads is put together anew, in any order, and what stands behind its end in the body is taken for a request.
+		DisablePreParseMultipartForm: true,
+		Logger:                       quietLogger{s.log},
 	}
 	s.memory.start()
 	s.done = make(chan error, 1)
