@@ -61,6 +61,17 @@ func TestRestingConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// An answer to nothing would be taken for that to the first request.
+func TestSilentConnectionIsClosed(t *testing.T) {
+	t.Parallel()
+	const head = 300 * time.Millisecond
+	c, start := dialers(t, time.Hour, head)["plain"](), time.Now()
+	got, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Empty(t, string(got))
+	require.GreaterOrEqual(t, time.Since(start), head)
+}
+
 // A request that does not come to its end is no request, however busy the connection looks.
 func TestEndlessRequestIsRefused(t *testing.T) {
 	t.Parallel()

@@ -203,8 +203,19 @@ func (s *Server) room() bool {
 	return open < s.budget.connections
 }
 
+// unasked reports that nothing came on a new connection for so long that it is closed: browsers and balancers keep some in stock. An answer to
+// nothing would be taken for that to the first request, if it is sent in this moment. Under TLS a handshake was read, and nobody can tell.
+func unasked(ctx *fasthttp.RequestCtx) bool {
+	c, direct := ctx.Conn().(*conn)
+	return direct && !c.lane.heard
+}
+
 // badRequest answers what fasthttp could not read.
 func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
+	if unasked(ctx) {
+		_ = ctx.Conn().Close() // or fasthttp answers
+		return
+	}
 	s.common.apply(ctx)
 	defer requestid.Answer(ctx, nil)
 	s.metrics.malformed.Inc()
@@ -220,6 +231,7 @@ func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 		drain(ctx.Conn())
 		writeError(ctx, route.TooLarge(s.longestBody(&ctx.Request.Header)))
 	case errors.As(err, &small):
+		drain(ctx.Conn())
 		writeError(ctx, route.Detail(431, fmt.Sprintf("The request line and headers may have %d bytes at most.", s.settings.MaxHeaderBytes)))
 	case errors.As(err, &network) && network.Timeout():
 		writeError(ctx, route.Detail(408, "The request was not sent in time."))

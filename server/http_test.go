@@ -69,6 +69,8 @@ func TestLimits(t *testing.T) {
 	long := speak(t, n, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 4000)+"\r\n\r\n")
 	require.Equal(t, 431, long.StatusCode)
 	require.Contains(t, body(t, long), "2048 bytes")
+	endless := speak(t, n, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: "+strings.Repeat("x", 8<<20)+"\r\n\r\n") // more than sockets hold
+	require.Equal(t, 431, endless.StatusCode, "the answer is not lost with what was not read")
 	slow := speak(t, n, "POST /api/v1/projects/1/tags/ HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{")
 	require.Contains(t, []int{400, 408}, slow.StatusCode)
 	garbage := speak(t, n, "\x16\x03\x01 nonsense\r\n\r\n")

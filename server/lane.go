@@ -28,6 +28,7 @@ const lanePatience = 4
 type lane struct {
 	handler  fasthttp.RequestHandler // nil: nothing
 	longest  int                     // of bodies
+	heard    bool                    // something was read
 	between  bool                    // what is read next begins a request
 	first    []byte                  // what was read when the request at hand began; nil: more was read since
 	others   int                     // requests in a row that the known head was not of
@@ -88,6 +89,7 @@ func (l *lane) learn(ctx *fasthttp.RequestCtx) {
 // takes answers what was read if it is a request with the known head.
 func (c *conn) takes(read []byte) (bool, error) {
 	l := &c.lane
+	l.heard = l.heard || len(read) > 0
 	if l.first = nil; !l.between || len(read) == 0 {
 		return false, nil
 	}
