@@ -23,9 +23,9 @@ const (
 	corsMethods = "DELETE, GET, OPTIONS, PATCH, POST, PUT"
 	corsAllowed = "accept, accept-encoding, authorization, baggage, content-type, dnt, flagraft-consistency, flagraft-min-index, " +
 		"flagsmith-application-name, flagsmith-application-version, flagsmith-sdk-user-agent, idempotency-key, if-modified-since, if-none-match, " +
-		"origin, sentry-trace, traceparent, tracestate, user-agent, x-csrftoken, x-e2e-test-auth-token, x-environment-key, x-request-id, x-requested-with"
+		"last-event-id, origin, sentry-trace, traceparent, tracestate, user-agent, x-csrftoken, x-e2e-test-auth-token, x-environment-key, x-request-id, x-requested-with"
 	corsExposed = "Retry-After, X-Flagsmith-Document-Updated-At, Flagraft-Index, Flagraft-Age, Flagraft-Node, Flagraft-Consistency, " +
-		"Flagraft-Traits-Persisted, Flagraft-Visible, Link, ETag, X-Request-ID"
+		"Flagraft-Traits-Persisted, Flagraft-Visible, Idempotency-Replayed, Link, ETag, X-Request-ID"
 )
 
 // commonHeaders are the headers of every answer, prepared once (FACTS §1). Expires is a fixed date in the past, where the reference sends

@@ -106,6 +106,7 @@ func TestHeaders(t *testing.T) {
 	require.Empty(t, pre.Raw)
 	require.Equal(t, "86400", pre.Header.Get("Access-Control-Max-Age"))
 	require.Contains(t, pre.Header.Get("Access-Control-Allow-Headers"), "idempotency-key")
+	require.Contains(t, pre.Header.Get("Access-Control-Allow-Headers"), "last-event-id")
 	head := speak(t, n, "HEAD /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 	require.Equal(t, 200, head.StatusCode)
 }
