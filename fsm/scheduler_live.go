@@ -33,6 +33,7 @@ func goLive[R any](s *Scheduler, rows Index[R], due func(*R) (from Time, id uint
 			s.tried = nil
 			for i, row := range list {
 				s.tried = append(s.tried, keys[i])
+				tx.parts = len(s.tried)
 				live(tx, row)
 				if tx.bytes > maxTurnBytes {
 					return

@@ -28,6 +28,8 @@ type Tx struct {
 	identities []identity.Op
 	applied    []func(identity.Result)
 	bytes      int
+	parts      int   // how many things it does that need not be done by one transaction; 0: it is one thing
+	divided    bool  // they are to be done by several
 	level      uint8 // the format level that its rows need
 }
 
@@ -75,6 +77,14 @@ func (tx *Tx) Author() Author { return tx.author }
 // SetAuthor changes who the transaction is made for: authentication happens
 // inside it.
 func (tx *Tx) SetAuthor(a Author) { tx.author = a }
+
+// Divide has what the transaction does done by several, which is possible for
+// what falls due at once; it reports false where it is not. Nothing of this one is
+// written then.
+func (tx *Tx) Divide() bool {
+	tx.divided = tx.divided || tx.parts > 1
+	return tx.divided
+}
 
 // Genesis returns what the installation was born with.
 func (tx *Tx) Genesis() Genesis { return tx.state.Genesis }

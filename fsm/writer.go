@@ -299,7 +299,7 @@ func (w *Writer) runOne(r *request, rows *rows, state *State, turn counters, now
 	tx := &Tx{rows: rows, state: state, now: now, author: r.author, last: map[rowKey]int{}, given: counters{}, turn: turn}
 	tx.writeID = tx.lastGiven(uint64(ChangeLog.def.number)) + 1
 	r.tx = tx
-	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && tx.bytes > maxWriteBytes {
+	if r.err = w.call(r.ctx, r.run, tx); r.err == nil && (tx.bytes > maxWriteBytes || tx.divided) {
 		r.err = ErrTooLarge
 	}
 	if r.err == nil {

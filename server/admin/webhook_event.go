@@ -331,7 +331,7 @@ func (a *announcer) queue(event string, data any, scopes ...hookScope) {
 func (a *announcer) deliver(hook uint64, event string, body []byte) {
 	d := fsm.WebhookDelivery{Webhook: hook, Event: event, Created: a.tx.Now(), Due: a.tx.Now(), Body: body}
 	if a.bytes += len(body); a.bytes > maxAnnounced {
-		if a.lost[hook] {
+		if a.lost[hook] || a.tx.Divide() {
 			return
 		}
 		a.lost[hook] = true

@@ -269,6 +269,40 @@ func TestWebhookEventsOfHugeWrites(t *testing.T) {
 	require.Equal(t, fsm.DeliveryGivenUp, done[0].Outcome)
 }
 
+// What falls due at once is no single write: however much there is to tell of it, nothing is given up.
+func TestWebhookEventsOfManyScheduledStates(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"` + strings.Repeat("i", 20_000) + `"}`)
+	env, org := h.hooks()
+	const n = 300 // twice 6 MB of events
+	due := time.Now().Add(time.Hour)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		for i := range uint64(n) {
+			fsm.FeatureStates.Put(tx, fsm.FeatureState{UUID: tx.NewUUID(), Feature: f, Environment: h.environment.ID, Identity: i + 1,
+				Value: fsm.FeatureValue{Type: fsm.Unicode}, Enabled: true, LiveFrom: fsm.TimeOf(due), UpdatedAt: tx.Now()})
+		}
+		return nil
+	})
+	clock := func() time.Time { return due.Add(time.Second) }
+	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, clock, Announce), clock, fsm.DefaultRetention(), h.api.Env.Log)
+	defer late.Stop()
+	late.Lead(true)
+	live := func() (live int) {
+		for s := range fsm.FeatureStatesByEnvironment.Refs(h.node.FSM.State(), h.environment.ID, fsm.StateIdentity) {
+			if s.LiveFrom <= s.UpdatedAt {
+				live++
+			}
+		}
+		return live
+	}
+	require.Eventually(t, func() bool { return live() == n }, 20*time.Second, 5*time.Millisecond)
+	state := h.node.FSM.State()
+	require.Empty(t, fsm.WebhookDeliveriesDone.List(state, env), "given up")
+	require.Empty(t, fsm.WebhookDeliveriesDone.List(state, org), "given up")
+	require.Equal(t, n, fsm.WebhookDeliveriesWaiting.Count(state, env))
+	require.Equal(t, 2*n, fsm.WebhookDeliveriesWaiting.Count(state, org), "and the rows of the audit log")
+}
+
 func TestDeliveryLog(t *testing.T) {
 	h := newHarness(t)
 	env, _ := h.hooks()
