@@ -54,6 +54,9 @@ type changeQuery struct {
 
 const changesLimit = 100
 
+// maxChangesBytes ends a page before its limit: a write may have deleted a hundred thousand rows, and is shown in many times their bytes.
+const maxChangesBytes = 4 << 20
+
 func changeRows() []route.Row {
 	const list, detail = "/api/flagraft/v1/changes/", "/api/flagraft/v1/changes/{id}/"
 	return []route.Row{
@@ -70,15 +73,16 @@ func listChanges(c *Ctx, q changeQuery) (changePage, error) {
 	if q.Limit.Set {
 		limit = int(q.Limit.Value)
 	}
-	page := changePage{Results: []change{}}
+	page, bytes := changePage{Results: []change{}}, uint64(0)
 	for e := range fsm.ChangeLog.RefsBelow(c, before) {
 		if !q.takes(e) {
 			continue
 		}
-		if len(page.Results) == limit {
-			page.Next = c.nextChanges(page.Results[limit-1].ID)
+		if n := len(page.Results); n == limit || n > 0 && bytes+e.Size > maxChangesBytes {
+			page.Next = c.nextChanges(page.Results[n-1].ID)
 			break
 		}
+		bytes += e.Size
 		shown, err := renderChange(e)
 		if err != nil {
 			return page, err
