@@ -86,19 +86,24 @@ func (n *Node) serveBackup(ctx *fasthttp.RequestCtx, m *route.Match) {
 	})
 }
 
-// admitBackup judges who asks and waits for what they ask; it returns the consistency they get.
+// admitBackup waits for the state that is asked for and judges by it who asks; it returns the consistency they get.
 func (n *Node) admitBackup(ctx context.Context, m *route.Match, req *route.Request) (string, error) {
-	if _, err := n.api.Admit(ctx, m, req); err != nil {
-		return "", err
-	}
 	got, err := n.server.reader.await(ctx, req)
 	if err != nil {
 		return "", err
 	}
-	if !n.fsm.State().Born() {
-		return "", route.Unavailable("This node has no state yet.", 1)
+	_, err = n.api.Admit(ctx, m, req)
+	return got, err
+}
+
+// admitChange judges who asks for a change that no transaction judges again.
+func (n *Node) admitChange(ctx context.Context, m *route.Match, req *route.Request) (fsm.Author, error) {
+	if n.fsm.State().Born() { // else Admit says that it is not
+		if err := n.server.confirm(ctx); err != nil {
+			return fsm.Author{}, err
+		}
 	}
-	return got, nil
+	return n.api.Admit(ctx, m, req)
 }
 
 // streamBackup writes a backup to a connection. One that fails breaks the connection, so that nobody takes a part for the whole.

@@ -179,18 +179,39 @@ func (s *Server) typed(ctx context.Context, m *route.Match, req *route.Request) 
 
 // operation serves a row that acts on the cluster.
 func (s *Server) operation(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	if err := s.confirm(ctx); err != nil {
+		return route.ErrorResponse(err)
+	}
+	return s.here(ctx, m, req)
+}
+
+// confirm returns once this node's state, by which callers are judged, reflects every acknowledged write.
+func (s *Server) confirm(ctx context.Context) error {
 	wait, cancel := context.WithTimeout(ctx, s.settings.LeaderTimeout)
 	defer cancel()
 	for s.reader.catchUp(wait) != nil || !s.fsm.State().Born() {
 		if !s.waitLeader(wait) {
-			return route.ErrorResponse(route.Unavailable("No leader could be reached; nothing was done.", 1))
+			return route.Unavailable("No leader could be reached; nothing was done.", 1)
 		}
 	}
-	return s.local(ctx, m, req)
+	return nil
 }
 
-// local serves a row that concerns this node only.
+// local serves a row that concerns this node only. Whether the caller's token is still, or already, good may have been decided elsewhere.
 func (s *Server) local(ctx context.Context, m *route.Match, req *route.Request) route.Response {
+	if m.Row.Auth != route.None {
+		if _, err := s.reader.await(ctx, req); err != nil {
+			return route.ErrorResponse(err)
+		}
+		if !s.fsm.State().Born() { // it knows no token, which says nothing of this one
+			return route.ErrorResponse(route.Unavailable("This node has no state yet.", 1))
+		}
+	}
+	return s.here(ctx, m, req)
+}
+
+// here serves a row by this node's state as it is.
+func (s *Server) here(ctx context.Context, m *route.Match, req *route.Request) route.Response {
 	a, err := s.serveTyped(ctx, m, req)
 	if err != nil {
 		return route.ErrorResponse(err)

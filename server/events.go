@@ -44,7 +44,11 @@ func (n *Node) eventRows() []route.Row {
 func (n *Node) serveEvents(ctx *fasthttp.RequestCtx, m *route.Match) {
 	req, row := n.server.detach(ctx), m.Row
 	admit := func() (fsm.Author, error) { return n.api.Admit(n.server.streams, &route.Match{Row: row}, req) }
-	who, err := admit()
+	_, err := n.server.reader.await(n.server.ctx, req)
+	var who fsm.Author
+	if err == nil {
+		who, err = admit()
+	}
 	if err == nil && !n.events.enter(1) {
 		err = route.Unavailable(msgBusy, 5)
 	}

@@ -57,7 +57,7 @@ func (n *Node) importRows() []route.Row {
 
 func (n *Node) serveImport(ctx *fasthttp.RequestCtx, m *route.Match) {
 	req := n.server.detach(ctx)
-	author, err := n.api.Admit(n.server.ctx, m, req)
+	author, err := n.admitChange(n.server.ctx, m, req)
 	if err != nil {
 		writeError(ctx, err)
 		return

@@ -90,7 +90,7 @@ func (n *Node) restoreApply(ctx *fasthttp.RequestCtx, m *route.Match) {
 // admitRestore judges who asks and reads what all operations have.
 func (n *Node) admitRestore(ctx *fasthttp.RequestCtx, m *route.Match) (*route.Call, *fsm.RestorePart, error) {
 	req := n.server.detach(ctx)
-	author, err := n.api.Admit(n.server.ctx, m, req)
+	author, err := n.admitChange(n.server.ctx, m, req)
 	if err != nil {
 		return nil, nil, err
 	}
