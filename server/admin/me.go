@@ -100,6 +100,9 @@ func (c *Ctx) confirmPassword(password string) error {
 
 func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 	id := c.Principal.User.ID
+	if err := keepSuperuser(c); err != nil {
+		return c.fail(err)
+	}
 	for _, m := range fsm.MembershipsByUser.List(c, id) {
 		if fsm.MembershipsByOrganisation.Count(c, m.Organisation) > 1 {
 			if err := keepAdmin(c, m.Organisation, id); err != nil {
@@ -117,6 +120,28 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 	fsm.PermissionsByUser.DeleteAll(c.Tx, id)
 	fsm.Users.Delete(c.Tx, id)
 	return c.OK()
+}
+
+// keepSuperuser refuses to delete the account of the last superuser while there are others: nobody can make one of them a superuser, and only
+// superusers take backups, change the cluster and set limits.
+func keepSuperuser(c *Ctx) error {
+	if !c.Principal.User.IsSuperuser {
+		return nil
+	}
+	alone := true
+	for u := range fsm.Users.Refs(c) {
+		if u.ID == c.Principal.User.ID {
+			continue
+		}
+		if u.IsSuperuser && u.IsActive {
+			return nil
+		}
+		alone = false
+	}
+	if alone {
+		return nil
+	}
+	return route.BadRequest("The installation would have no superuser left. Hand the account over instead: change its address and password.")
 }
 
 type passwordChange struct {

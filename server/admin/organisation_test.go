@@ -109,6 +109,26 @@ func TestTheLastAdminKeepsTheRole(t *testing.T) {
 	require.False(t, left)
 }
 
+// TestLastSuperuser: nobody could make another one.
+func TestLastSuperuser(t *testing.T) {
+	h := newHarness(t)
+	promote := func(u fsm.User) {
+		h.node.Write(h, func(tx *fsm.Tx) error {
+			u.IsSuperuser = true
+			fsm.Users.Put(tx, u)
+			return nil
+		})
+	}
+	promote(h.stranger)
+	const me = "/api/v1/auth/users/me/"
+	h.do("stranger", "DELETE", me, `{}`).must(400).is(`{"detail":"The installation would have no superuser left. Hand the account over instead: change its address and password."}`)
+	h.do("stranger", "GET", "/api/flagraft/v1/changes/", nil).must(200)
+	promote(h.admin)
+	h.do("stranger", "DELETE", me, `{}`).must(204)
+	h.do("member", "DELETE", me, `{}`).must(204)
+	h.do("admin", "DELETE", me, `{}`).must(204) // who is alone may go
+}
+
 func TestMyPermissions(t *testing.T) {
 	h := newHarness(t)
 	for _, level := range []string{fmt.Sprintf("organisations/%d", h.organisation.ID), fmt.Sprintf("projects/%d", h.project.ID), "environments/env-key"} {
