@@ -55,12 +55,31 @@ func registerOAuthClient(c *Ctx, in oauthRegistration) (oauthRegistered, error) 
 	for range fsm.OAuthClients.Refs(c) {
 		known++
 	}
-	if known >= oauthClientLimit {
+	if known >= oauthClientLimit && !forgetIdleClient(c) {
 		return oauthRegistered{}, route.Body(503, oauthRefusal{"temporarily_unavailable", "Too many clients are registered."})
 	}
 	o := fsm.OAuthClients.Put(c.Tx, fsm.OAuthClient{ClientID: credential.NewOAuthClientID(), Name: in.Name, RedirectURIs: in.RedirectURIs, Created: c.Now()})
 	return oauthRegistered{ClientID: o.ClientID, IssuedAt: o.Created.Std().Unix(), Name: o.Name, RedirectURIs: o.RedirectURIs,
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"}, AuthMethod: "none"}, nil
+}
+
+// forgetIdleClient makes room: of the programs that nobody lets in any more, or ever did, the one goes that registered first. Without, whoever
+// registers enough of them would keep everybody else out for good.
+func forgetIdleClient(c *Ctx) bool {
+	used := map[string]bool{}
+	for g := range fsm.OAuthGrants.Refs(c) {
+		used[g.Client] = used[g.Client] || g.Expires > c.Now()
+	}
+	for t := range fsm.OAuthTokens.Refs(c) {
+		used[t.Client] = used[t.Client] || t.RefreshExpires > c.Now()
+	}
+	for o := range fsm.OAuthClients.Refs(c) {
+		if !used[o.ClientID] {
+			fsm.OAuthClients.Delete(c.Tx, o.ID)
+			return true
+		}
+	}
+	return false
 }
 
 func (in oauthRegistration) check() error {

@@ -3,6 +3,7 @@ package admin
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -130,6 +131,24 @@ func TestOAuthMetadata(t *testing.T) {
 	page := h.do("", "GET", "/o/authorize/", nil).must(200)
 	require.Contains(t, page.Raw, "<script>")
 	require.Contains(t, page.Answer.Header("Content-Security-Policy"), "script-src 'sha256-")
+}
+
+// TestOAuthClientsMakeRoom: as many programs as there may be keep nobody out, and no program that somebody uses is forgotten for another.
+func TestOAuthClientsMakeRoom(t *testing.T) {
+	p := newProgram(t)
+	access := p.redeem(p.consent(true).Get("code")).must(200).object()["access_token"].(string)
+	p.node.Write(t, func(tx *fsm.Tx) error {
+		for i := range oauthClientLimit - 1 {
+			fsm.OAuthClients.Put(tx, fsm.OAuthClient{ClientID: fmt.Sprint("idle", i), Name: "Idle", RedirectURIs: []string{p.redirect}, Created: tx.Now()})
+		}
+		return nil
+	})
+	p.do("", "POST", "/o/register/", `{"client_name":"New","redirect_uris":["https://new.example/cb"]}`).must(201)
+	for id, known := range map[string]bool{p.id: true, "idle0": false, "idle1": true} {
+		_, ok := fsm.OAuthClientsByClientID.First(p.node.FSM.State(), id)
+		require.Equal(t, known, ok, id)
+	}
+	require.Equal(t, 200, p.me(access))
 }
 
 func TestOAuthRegistration(t *testing.T) {
