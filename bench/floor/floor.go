@@ -129,6 +129,8 @@ func Server(h fasthttp.RequestHandler) *fasthttp.Server {
 		CloseOnShutdown:       true,
 		KeepHijackedConns:     true,
 		NoDefaultServerHeader: true,
+
+		DisablePreParseMultipartForm: true,
 	}
 }
 

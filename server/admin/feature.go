@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -88,10 +90,24 @@ func featureByUUID(c *Ctx, in struct {
 	return featureScope{c: c, mentions: c.codeMentions()}.render(f), nil
 }
 
+// maxRemovals is how many identity overrides that go with a feature have a row each in the audit log; of the others there is one for each
+// environment. A hundred thousand rows are more than a write may hold, and the feature could not be deleted.
+const maxRemovals = 1_000
+
 func deleteFeature(c *Ctx, _ featureRef) (route.Empty, error) {
-	f := c.Feature
-	for s := range fsm.FeatureStatesByFeature.All(c, f.ID) {
-		auditRemoval(c, s)
+	f, booked, more := c.Feature, 0, map[uint64]int{}
+	for s := range fsm.FeatureStatesByFeature.Refs(c, f.ID) {
+		if s.Kind() == fsm.StateIdentity {
+			if booked++; booked > maxRemovals {
+				more[s.Environment]++
+				continue
+			}
+		}
+		auditRemoval(c, *s)
+	}
+	for _, e := range slices.Sorted(maps.Keys(more)) {
+		c.Tx.AuditOnly(fsm.AuditLog{Log: fmt.Sprintf("Flag state / Remote config value deleted for feature '%s' and %d more identities", f.Name, more[e]),
+			Project: c.Project.ID, Environment: e, RelatedObjectType: fsm.AuditFeature, RelatedObjectID: f.ID})
 	}
 	fsm.FeatureStatesByFeature.DeleteAll(c.Tx, f.ID)
 	fsm.FeatureSegmentsByFeature.DeleteAll(c.Tx, f.ID)

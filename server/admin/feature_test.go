@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -235,4 +236,27 @@ func TestFeatureDelete(t *testing.T) {
 	require.Equal(t, 1, fsm.FeatureStatesByFeature.Count(s, keep))
 	require.Equal(t, []string{"FEATURE_STATE 1 Flag / Remote Config Deleted: f", "FEATURE 1 Flag / Remote Config Deleted: f"}, h.audits(n))
 	h.feature(`{"name":"f"}`)
+}
+
+// TestFeatureOfVeryManyIdentitiesIsDeleted: a row in the audit log for each override would be more than a write may hold.
+func TestFeatureOfVeryManyIdentitiesIsDeleted(t *testing.T) {
+	h := newHarness(t)
+	h.hooks()
+	f := h.feature(`{"name":"` + strings.Repeat("f", 1_500) + `"}`)
+	const overrides = 12_000 // 18 MB of rows
+	for from := uint64(0); from < overrides; from += 6_000 {
+		h.node.Write(t, func(tx *fsm.Tx) error {
+			for i := range uint64(6_000) {
+				fsm.FeatureStates.Put(tx, fsm.FeatureState{UUID: tx.NewUUID(), Feature: f, Environment: h.environment.ID, Identity: from + i + 1,
+					Value: fsm.FeatureValue{Type: fsm.Unicode}, LiveFrom: tx.Now(), UpdatedAt: tx.Now()})
+			}
+			return nil
+		})
+	}
+	before := len(h.audits(0))
+	h.remove(fmt.Sprintf("%s%d/", h.features(), f), 204)
+	require.Zero(t, fsm.FeatureStatesByFeature.Count(h.node.FSM.State(), f))
+	audits := h.audits(before)
+	require.Len(t, audits, maxRemovals+3, "its default, a thousand overrides, the others and itself")
+	require.Contains(t, audits[maxRemovals+1], fmt.Sprintf("' and %d more identities", overrides-maxRemovals))
 }
