@@ -113,9 +113,9 @@ if wanted go; then
   say "== Go tests against real nodes"
   began=$SECONDS
   if [[ -x $cache/versitygw ]]; then export FLAGRAFT_VERSITYGW=$cache/versitygw; fi
-  # One package after another: each starts clusters of its own.
+  # Two packages at a time: each starts clusters of its own, and waits for elections and disks more than it computes.
   mapfile -t packages < <(go list ./e2e/... | grep -v /e2e/docs$)
-  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -p 1 -count=1 -timeout 19m "${packages[@]}" >"$logs/go.log" 2>&1; then
+  if FLAGRAFT_BINARY=$cache/flagraft bounded 1200 go test -p 2 -count=1 -timeout 19m "${packages[@]}" >"$logs/go.log" 2>&1; then
     record go passed $((SECONDS - began)) "$(grep -c '^ok' "$logs/go.log") packages"
   else
     record go FAILED $((SECONDS - began)) "see $logs/go.log"
