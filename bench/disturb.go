@@ -17,6 +17,7 @@ type disturbance struct {
 	suffix string // of scenarios
 	title  string
 	every  time.Duration // from the begin of one step to that of the next; 0: without a pause
+	wait   time.Duration // for the node to begin with the first step, before the run; on a slow machine it may not come to one in it
 	// step is told to say when the node has begun with it: until then nothing disturbs anybody. A long one may take all of the run.
 	step func(ctx context.Context, begun func()) error
 }
@@ -27,11 +28,16 @@ var errIdle = errors.New("not a single step was begun in the run")
 // begin goes on with the steps until the returned function ends them.
 func (d *disturbance) begin(ctx context.Context) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
+	done, first := make(chan error, 1), make(chan struct{})
 	var steps atomic.Int64
+	begun := func() {
+		if steps.Add(1) == 1 {
+			close(first)
+		}
+	}
 	go func() {
 		for next := time.Now(); ; {
-			err := d.step(ctx, func() { steps.Add(1) })
+			err := d.step(ctx, begun)
 			if ctx.Err() != nil {
 				done <- nil
 				return
@@ -47,6 +53,10 @@ func (d *disturbance) begin(ctx context.Context) (end func() error) {
 			}
 		}
 	}()
+	select {
+	case <-first:
+	case <-time.After(d.wait):
+	}
 	return func() error {
 		cancel()
 		err := <-done
@@ -89,7 +99,7 @@ func firstState(ctx context.Context, p *nodes.Project) (path string, enabled boo
 
 // snapshots has the node write one snapshot after the other: backups, which are made as those of the log are.
 func snapshots(p *nodes.Project, identities int) *disturbance {
-	return &disturbance{suffix: "-snapshots", title: "while a snapshot of " + count(float64(identities)) + " identities is taken", step: func(ctx context.Context, begun func()) error {
+	return &disturbance{suffix: "-snapshots", title: "while a snapshot of " + count(float64(identities)) + " identities is taken", wait: time.Minute, step: func(ctx context.Context, begun func()) error {
 		for {
 			// A backup that the run before broke off goes on until its next piece, and may have the last place.
 			if _, err := backup(ctx, p.Admin, io.Discard, begun); !errors.Is(err, errNoPlace) {

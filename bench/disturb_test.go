@@ -24,7 +24,9 @@ func TestARunThatWasNotDisturbedFails(t *testing.T) {
 		}))
 		defer server.Close()
 		admin := &nodes.Client{Base: server.URL, Header: http.Header{}, HTTP: server.Client()}
-		end := snapshots(&nodes.Project{Admin: admin}, 10).begin(t.Context())
+		d := snapshots(&nodes.Project{Admin: admin}, 10)
+		d.wait = 0
+		end := d.begin(t.Context())
 		<-twice
 		if err := end(); want == "" {
 			require.NoError(t, err)
