@@ -138,6 +138,7 @@ func auditRemoval(c *Ctx, s fsm.FeatureState) {
 type featureScope struct {
 	c           *Ctx
 	environment uint64                       // 0: none
+	versioned   []uint64                     // environments of the project whose features have versions
 	segments    map[uint64]*fsm.FeatureState // override of the segment by feature
 	users       map[uint64]userSummary
 	mentions    *codeMentions
@@ -154,6 +155,11 @@ func (c *Ctx) featureScope(environment, segment route.Optional[uint64]) (feature
 		return scope, route.InvalidPK("environment", environment.Value)
 	}
 	scope.environment = environment.Value
+	for e := range fsm.EnvironmentsByProject.Refs(c, c.Project.ID) {
+		if e.UseV2FeatureVersioning {
+			scope.versioned = append(scope.versioned, e.ID)
+		}
+	}
 	if segment.Set {
 		scope.segments = map[uint64]*fsm.FeatureState{}
 		for fs := range fsm.FeatureSegmentsBySegment.Refs(c, segment.Value, environment.Value) {
@@ -191,7 +197,7 @@ func (f featureScope) render(row fsm.Feature) feature {
 	if f.environment == 0 {
 		return out
 	}
-	out.LastModifiedAnywhere, out.LastModifiedInThis = f.lastModified(row)
+	out.LastModifiedAnywhere, out.LastModifiedInThis = f.lastModified(row.ID)
 	out.EnvironmentState = renderSmallState(f.defaultState(row.ID))
 	out.SegmentState = renderSmallState(f.segments[row.ID])
 	out.SegmentOverrides = f.overridingSegments(row.ID)
@@ -202,25 +208,28 @@ func (f featureScope) render(row fsm.Feature) feature {
 }
 
 // lastModified tells when the versions that are served became live: the newest one, and that of the environment of the scope.
-func (f featureScope) lastModified(row fsm.Feature) (anywhere, here *string) {
-	newest := fsm.Time(0)
-	for e := range fsm.EnvironmentsByProject.Refs(f.c, row.Project) {
-		if !e.UseV2FeatureVersioning { // there are no versions
-			continue
-		}
-		v, ok := fsm.ServingVersion(f.c, e.ID, row.ID)
+func (f featureScope) lastModified(feature uint64) (anywhere, here *string) {
+	var newest, served fsm.Time
+	for _, e := range f.versioned {
+		v, ok := fsm.ServingVersion(f.c, e, feature)
 		if !ok {
 			continue
 		}
-		text := v.LiveFrom.Std().Format("2006-01-02T15:04:05.000000+00:00")
-		if v.LiveFrom >= newest {
-			newest, anywhere = v.LiveFrom, &text
-		}
-		if e.ID == f.environment {
-			here = &text
+		newest = max(newest, v.LiveFrom)
+		if e == f.environment {
+			served = v.LiveFrom
 		}
 	}
-	return anywhere, here
+	return liveText(newest), liveText(served)
+}
+
+// liveText is nil for a version that there is not.
+func liveText(from fsm.Time) *string {
+	if from.IsZero() {
+		return nil
+	}
+	text := from.Std().Format("2006-01-02T15:04:05.000000+00:00")
+	return &text
 }
 
 // overridingSegments counts the segments that override the feature in the environment of the scope; one may do so twice.
