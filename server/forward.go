@@ -93,7 +93,7 @@ func (s *Server) forward(ctx context.Context, req *route.Request) (data []byte, 
 		case lost && !repeatable:
 			return nil, route.Unavailable(msgUnknown, 1)
 		case !lost && !errors.Is(err, cluster.ErrNotLeader) && !errors.Is(err, cluster.ErrUnavailable):
-			s.log.ErrorContext(ctx, "write", "path", req.Path, "error", err)
+			s.log.ErrorContext(ctx, "write", "operation", s.operationOf(req), "error", err)
 			return nil, route.Internal()
 		}
 		if !s.waitLeader(patience) {
@@ -103,6 +103,15 @@ func (s *Server) forward(ctx context.Context, req *route.Request) (data []byte, 
 			return nil, route.Unavailable(msgNoLeader, 1)
 		}
 	}
+}
+
+// operationOf names what a request asks for: its path may hold an invitation's secret, which no log is for.
+func (s *Server) operationOf(req *route.Request) string {
+	var m route.Match
+	if !s.table.Lookup([]byte(req.Method), []byte(req.Path), &m) {
+		return ""
+	}
+	return m.Row.OperationID
 }
 
 // call has the leader run a request. The time it may take is longer than the patience for a leader: it may stand in a queue there.

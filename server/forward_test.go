@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/cluster"
+	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/route"
 	"github.com/flagraft/flagraft/server/settings"
 )
@@ -37,4 +40,22 @@ func TestUnknownOutcomeStaysUnknown(t *testing.T) {
 	_, err := s.forward(t.Context(), &route.Request{Method: "POST", Path: "/", Headers: []route.Header{{Name: "Idempotency-Key", Value: "k"}}})
 	require.Greater(t, leader.asked, 1)
 	require.Equal(t, string(route.ErrorResponse(route.Unavailable(msgUnknown, 1)).Body), string(route.ErrorResponse(err).Body))
+}
+
+type brokenLeader struct{ lostLeader }
+
+func (*brokenLeader) Call(context.Context, uint8, []byte) ([]byte, error) {
+	return nil, errors.New("broken")
+}
+
+// The path of an invitation lets whoever reads it in.
+func TestWhatFailsIsLoggedWithoutItsPath(t *testing.T) {
+	table, err := route.NewTable(admin.Rows())
+	require.NoError(t, err)
+	var log bytes.Buffer
+	s := &Server{settings: settings.Defaults(), log: slog.New(slog.NewTextHandler(&log, nil)), node: "n", leader: &brokenLeader{}, table: table}
+	_, err = s.forward(t.Context(), &route.Request{Method: "POST", Path: "/api/v1/users/join/s3cret/"})
+	require.Error(t, err)
+	require.Regexp(t, `operation=\w+ error=broken`, log.String())
+	require.NotContains(t, log.String(), "s3cret")
 }
