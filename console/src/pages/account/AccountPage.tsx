@@ -25,7 +25,7 @@ export function AccountPage() {
       <SecondFactor />
       <Sheet
         title="Sessions"
-        text="An account has one token, which all its browsers and programs use. Signing out everywhere ends it."
+        text="An account has one token, which all its browsers and scripts use. Signing out everywhere ends it. Programs that you let in on a page of their own (OAuth) stay until you change the password."
         actions={
           <>
             <button type="button" class="button" onClick={() => signOut()}>
