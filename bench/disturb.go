@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +31,13 @@ func (d *disturbance) begin(ctx context.Context) (end func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done, first := make(chan error, 1), make(chan struct{})
 	var steps atomic.Int64
+	ready := sync.OnceFunc(func() { close(first) })
 	begun := func() {
-		if steps.Add(1) == 1 {
-			close(first)
-		}
+		steps.Add(1)
+		ready()
 	}
 	go func() {
+		defer ready() // it may have failed
 		for next := time.Now(); ; {
 			err := d.step(ctx, begun)
 			if ctx.Err() != nil {

@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -34,4 +37,11 @@ func TestARunThatWasNotDisturbedFails(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
+}
+
+// A run waits for the node to begin, but not for one that cannot.
+func TestADisturbanceThatFailsIsNotWaitedFor(t *testing.T) {
+	failure := errors.New("no backup")
+	d := &disturbance{title: "beside backups", wait: time.Hour, step: func(context.Context, func()) error { return failure }}
+	require.ErrorIs(t, d.begin(t.Context())(), failure)
 }
