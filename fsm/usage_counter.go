@@ -98,10 +98,9 @@ func (c *UsageCounter) Stop() { c.loop.Stop() }
 func (c *UsageCounter) Flush(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
+	c.gather() // also behind entries that wait: it must not count towards a later day
 	if len(c.pending) == 0 {
 		c.pending = c.take()
-	} else {
-		c.gather() // what waits longer must not count towards a later day
 	}
 	return c.sendPending(ctx)
 }
@@ -123,6 +122,7 @@ func (c *UsageCounter) sendPending(ctx context.Context) error {
 func (c *UsageCounter) last(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
+	c.gather()
 	c.pending = append(c.pending, c.take()...)
 	return c.sendPending(ctx)
 }
@@ -130,10 +130,9 @@ func (c *UsageCounter) last(ctx context.Context) error {
 // Flushes returns how many entries were sent, and how many attempts failed.
 func (c *UsageCounter) Flushes() (sent, failed uint64) { return c.sent.Load(), c.failed.Load() }
 
-// take makes entries of all counters and sets them to nothing; none when there
-// are none.
+// take makes entries of what was gathered and sets the counts to nothing; none
+// when there are none.
 func (c *UsageCounter) take() (entries [][]byte) {
-	c.gather()
 	c.mu.Lock()
 	counts := c.counts
 	c.counts = map[usageKey]int64{}
