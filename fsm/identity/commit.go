@@ -13,7 +13,7 @@ func (e *edit) commit(index uint64, res *Result) {
 		return
 	}
 	if !e.existed {
-		slot, ok := e.c.nextSlot(e.rec.id, e.s.epoch)
+		slot, ok := e.newSlot()
 		if !ok {
 			*res = Result{Status: StatusOverIdentities}
 			return
@@ -26,6 +26,19 @@ func (e *edit) commit(index uint64, res *Result) {
 	e.account()
 	e.store()
 	res.Created, res.Changed, res.LastChange = !e.existed, true, index
+}
+
+// newSlot gives the slot of the identity that the edit creates. Where slots are used up by identities that are gone, the
+// store is packed first: which those are depends on when this node was last restored, and what is refused must not.
+func (e *edit) newSlot() (uint32, bool) {
+	slot, ok := e.c.nextSlot(e.rec.id, e.s.epoch)
+	if !ok {
+		e.s.list(e.c)
+		e.st.rebuild(e.s.key, e.s.epoch)
+		e.c = e.st.core.Load()
+		slot, ok = e.c.nextSlot(e.rec.id, e.s.epoch)
+	}
+	return slot, ok
 }
 
 // measure reports whether a trait changed and the trait bytes after and before.
@@ -152,7 +165,7 @@ func (e *edit) delete() {
 	c.indexRemove(c.key.hash(e.old.identifier), e.slot)
 	c.remove(e.slot, e.s.epoch, e.s.snapshots.Load() > 0)
 	st.count.Add(-1)
-	if n := int(segs.n.Load()); n > rebuildSegments && n*segmentSize > rebuildSparse*st.Count() {
+	if int(segs.n.Load()) > rebuildSegments && c.given > rebuildSparse*st.Count() {
 		st.rebuild(e.s.key, e.s.epoch)
 	}
 }

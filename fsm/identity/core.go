@@ -13,7 +13,9 @@ type core struct {
 	names   *ordered
 	aliases *ordered
 
-	unlisted int // of the writer: which of Stores.unlisted.of is this one's, from 1
+	// The writer's.
+	unlisted int // which of Stores.unlisted.of is this one's, from 1
+	given    int // slots that were given, those that are empty by now included
 }
 
 func newCore(key sipKey) *core {
@@ -34,6 +36,7 @@ func indexSegments(key sipKey, list []*segment, hashes [][]uint64) (*core, error
 		segs.ptr[i].Store(seg)
 		segs.live[i].Store(int32(seg.count))
 		count += seg.count
+		c.given += seg.n
 		for at := range uint32(seg.n) {
 			if body := seg.body(at); body != nil {
 				segs.first[i].Store(bodyID(body))

@@ -263,6 +263,7 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 				table.ptr[n-1].Store(seg)
 			}
 			seg.n++
+			c.given++
 			return uint32(n-1)<<segmentBits | uint32(seg.n-1), true
 		} else if seg != nil && seg.count == 0 {
 			table.ptr[n-1].Store(nil)
@@ -285,6 +286,7 @@ func (c *core) nextSlot(id, epoch uint64) (uint32, bool) {
 	table.ptr[n].Store(seg)
 	table.first[n].Store(id)
 	table.n.Store(int32(n + 1))
+	c.given++
 	return uint32(n) << segmentBits, true
 }
 
