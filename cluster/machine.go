@@ -157,6 +157,21 @@ func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
 // replayer is an FSM that can be quicker when it knows that nobody reads it yet.
 type replayer interface{ Replaying(on bool) }
 
+// reader is an FSM that can tell whether it will be able to apply an entry: one of a newer version it has to refuse, and a start
+// can say so where applying could only panic.
+type reader interface{ Readable(entry []byte) error }
+
+func (m *machine) readable(l *raft.Log) error {
+	fsm, ok := m.fsm.(reader)
+	if !ok || l.Type != raft.LogCommand {
+		return nil
+	}
+	if err := fsm.Readable(l.Data); err != nil {
+		return fmt.Errorf("cluster: entry %d of the log: %w", l.Index, err)
+	}
+	return nil
+}
+
 // replayBatch is how many bytes of entries the replay hands over at once: the FSM
 // is much faster with thousands of entries than with few. The next ones are read meanwhile.
 const replayBatch = 8 << 20
@@ -182,7 +197,7 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 	}
 	reading, stop := context.WithCancel(ctx)
 	batches := make(chan batch)
-	go readBatches(reading, store, lo, hi, committed, batches)
+	go m.readBatches(reading, store, lo, hi, committed, batches)
 	defer func() {
 		stop()
 		for range batches { // until the reader has ended
@@ -208,7 +223,7 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 }
 
 // readBatches reads the log from lo to hi and closes out behind the last of it, or when ctx is done.
-func readBatches(ctx context.Context, store *logStore, lo, hi, committed uint64, out chan<- batch) {
+func (m *machine) readBatches(ctx context.Context, store *logStore, lo, hi, committed uint64, out chan<- batch) {
 	defer close(out)
 	var b batch
 	var size int64
@@ -228,6 +243,11 @@ func readBatches(ctx context.Context, store *logStore, lo, hi, committed uint64,
 			break
 		}
 		store.counters.sinceSnapshot.Add(cost(l))
+		if index <= committed {
+			if b.err = m.readable(l); b.err != nil {
+				break
+			}
+		}
 		b.upTo = min(index, committed)
 		if index <= committed && l.Type == raft.LogCommand {
 			b.logs, size = append(b.logs, l), size+cost(l)

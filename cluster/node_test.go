@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,6 +126,49 @@ func TestReplayInParts(t *testing.T) {
 	require.ErrorIs(t, err, raft.ErrLogNotFound)
 	require.NotEmpty(t, told, "what was read before is applied")
 	require.IsIncreasing(t, told)
+}
+
+// newer is an FSM that cannot read some entries, as one that is older than the log.
+type newer struct{ *journal }
+
+var errNewer = errors.New("of a newer version")
+
+func (newer) Readable(entry []byte) error {
+	if string(entry) == "newer" {
+		return errNewer
+	}
+	return nil
+}
+
+// A start on the log of a newer version ends with an error, not with a panic in the middle of an entry, and so does a recovery.
+func TestALogOfANewerVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	m.propose("known")
+	at := m.propose("newer").Index
+	id := m.node.ID()
+	m.stop()
+
+	store, err := openLogStore(m.cfg.DataDir, 1<<20, func(err error) { t.Error(err) })
+	require.NoError(t, err)
+	first, err := store.FirstIndex()
+	require.NoError(t, err)
+	last, err := store.LastIndex()
+	require.NoError(t, err)
+	store.lastKept.Store(last)
+	fsm := newer{newJournal()}
+	err = newMachine(fsm, fsm.at).replay(t.Context(), store, first, last, nil)
+	require.ErrorIs(t, err, errNewer)
+	require.ErrorContains(t, err, fmt.Sprintf("entry %d of the log", at))
+	require.NoError(t, store.close())
+
+	s, err := OpenStopped(m.cfg.DataDir, testLog())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	fsm = newer{newJournal()}
+	require.ErrorIs(t, s.Recover([]RecoveryMember{{ID: id, Address: "127.0.0.1:1"}}, fsm, fsm.at), errNewer)
+	require.Empty(t, fsm.all())
 }
 
 // replay recovers a data directory without starting a node.

@@ -168,8 +168,34 @@ func (s *Stopped) Recover(members []RecoveryMember, state raft.FSM, index func()
 		}
 		conf.Servers = append(conf.Servers, server)
 	}
-	if err := raft.RecoverCluster(s.config(), newMachine(state, index), s.store, s.store, s.snaps, nowhere(), conf); err != nil {
+	m := newMachine(state, index)
+	if err := s.readable(m); err != nil {
+		return err
+	}
+	if err := raft.RecoverCluster(s.config(), m, s.store, s.store, s.snaps, nowhere(), conf); err != nil {
 		return fmt.Errorf("cluster: recover: %w", err)
+	}
+	return nil
+}
+
+// readable is why the machine cannot apply some entry of the log: Raft would find out in the middle of it.
+func (s *Stopped) readable(m *machine) error {
+	first, err := s.store.FirstIndex()
+	if err != nil {
+		return fmt.Errorf("cluster: read log: %w", err)
+	}
+	last, err := s.store.LastIndex()
+	if err != nil {
+		return fmt.Errorf("cluster: read log: %w", err)
+	}
+	for index := max(first, 1); index <= last; index++ {
+		var l raft.Log
+		if err := s.store.GetLog(index, &l); err != nil {
+			return fmt.Errorf("cluster: read log at %d: %w", index, err)
+		}
+		if err := m.readable(&l); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (f *FSM) apply(index uint64, data []byte, touched *Touched) (any, error) {
 	case KindHashVerdict:
 		return nil, f.applyVerdict(body)
 	default:
-		return nil, fmt.Errorf("%w: unknown kind %d", ErrFormat, kind)
+		return nil, unknownKind(kind)
 	}
 }
 

@@ -45,6 +45,8 @@ func splitEntry(data []byte) (Kind, []byte, error) {
 	return Kind(data[0]), data[headerSize:], nil
 }
 
+func unknownKind(k Kind) error { return fmt.Errorf("%w: unknown kind %d", ErrFormat, k) }
+
 // changeset is the body of an admin entry: the writes of one Writer turn, in
 // order. It is applied as a whole or, when Seq is not the state's next or an
 // identity moved, not at all.

@@ -127,3 +127,13 @@ func TestSnapshotsAreOfTheStatesLevel(t *testing.T) {
 	require.ErrorIs(t, err, ErrSnapshot)
 	require.ErrorContains(t, err, fmt.Sprintf("it needs format level %d, this binary knows %d", FormatLevel+1, FormatLevel))
 }
+
+func TestReadableSaysWhatApplyingWouldStopAt(t *testing.T) {
+	f := newTestFSM(t)
+	for _, k := range kinds {
+		require.NoError(t, f.Readable(newEntry(k, FormatLevel, nil)))
+	}
+	require.ErrorContains(t, f.Readable(newEntry(KindChangeset, FormatLevel+1, nil)), fmt.Sprintf("needs format level %d, this binary knows %d", FormatLevel+1, FormatLevel))
+	require.ErrorIs(t, f.Readable(newEntry(200, BaseLevel, nil)), ErrFormat)
+	require.ErrorIs(t, f.Readable(nil), ErrFormat)
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,6 +111,15 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	}
 	f.applied.Advance(f.current.Index)
 	return answers
+}
+
+// Readable is nil for an entry whose format level and kind this binary knows, else [ErrFormat] with both levels.
+func (f *FSM) Readable(entry []byte) error {
+	kind, _, err := splitEntry(entry)
+	if err == nil && !slices.Contains(kinds, kind) {
+		err = unknownKind(kind)
+	}
+	return err
 }
 
 // Replaying tells that the entries that follow are those of the log at start, or that
