@@ -88,7 +88,26 @@ func throughSnapshot(t *testing.T, f *FSM) *FSM {
 	require.Equal(t, before.Hash(), restored.State().Hash())
 	require.Equal(t, before.Index, restored.State().Index)
 	require.Equal(t, before.sizes, restored.State().sizes)
+	sameIndexes(t, before, restored.State())
 	return restored
+}
+
+// sameIndexes compares what the hash of a state leaves out: the rows as they are decoded, and which an index has where.
+func sameIndexes(t *testing.T, a, b *State) {
+	t.Helper()
+	for _, def := range registry.all {
+		require.Equal(t, a.rows.count(def), b.rows.count(def), def.name)
+		if a.rows.count(def) == 0 {
+			continue
+		}
+		one, other := a.rows.tables[def.place], b.rows.tables[def.place]
+		require.Equal(t, one.byID.Keys(), other.byID.Keys(), def.name)
+		require.Equal(t, one.byID.Values(), other.byID.Values(), def.name)
+		for i, x := range def.indexes {
+			require.Equal(t, one.indexes[i].Keys(), other.indexes[i].Keys(), "%s by %s", def.name, x.name)
+			require.Equal(t, one.indexes[i].Values(), other.indexes[i].Values(), "%s by %s", def.name, x.name)
+		}
+	}
 }
 
 func newTestFSM(t testing.TB) *FSM {
@@ -198,6 +217,15 @@ func randomOps(r *rand.Rand, n int) []byte {
 			op = identity.Op{Kind: identity.KindDeleteTraitKey, Environment: op.Environment, Key: op.Traits[0].Key}
 		case kind == 20:
 			op = identity.Op{Kind: identity.KindDropEnvironment, Environment: op.Environment}
+		case kind < 23:
+			op.Kind, op.Alias = identity.KindCreate, fmt.Appendf(nil, "alias-%d", r.IntN(9))
+		case kind < 26: // by its name or by its id, its trait by key or by id
+			op = identity.Op{Kind: identity.KindSetTrait + identity.Kind(r.IntN(2)), Environment: op.Environment, Identity: uint64(r.IntN(60)),
+				Identifier: op.Identifier, TraitID: uint64(r.IntN(2) * r.IntN(90)), Key: op.Traits[0].Key, Value: op.Traits[0].Value}
+		case kind == 26:
+			op = identity.Op{Kind: identity.KindIncrement, Environment: op.Environment, Identifier: op.Identifier, Key: op.Traits[0].Key, Delta: int64(r.IntN(9)) - 4}
+		case kind == 27:
+			op = identity.Op{Kind: identity.KindSetFlags, Environment: op.Environment, Identifier: op.Identifier, Flags: uint8(r.IntN(4))}
 		}
 		ops = identity.AppendOp(ops, &op)
 	}
