@@ -171,3 +171,28 @@ func TestOutputRequired(t *testing.T) {
 	}
 	require.Contains(t, string(AppendJSON(nil, newTypeWriter().outputObject(reflect.TypeFor[shape]()))), `"required":["always"]`)
 }
+
+// TestNumbersAreExact names the width of numbers wherever one is read or written: generators of clients take 32 bits without.
+func TestNumbersAreExact(t *testing.T) {
+	type part struct {
+		Share float64             `json:"share" v:"min=0"`
+		Maybe Optional[float64]   `json:"maybe" v:"null"`
+		All   Optional[[]float64] `json:"all"`
+		Any   Scalar              `json:"any"`
+		Count uint64              `json:"count"`
+	}
+	type answer struct {
+		Share *float64           `json:"share"`
+		By    map[string]float64 `json:"by"`
+		Any   Scalar             `json:"any"`
+	}
+	table, err := NewTable([]Row{{Method: "POST", Path: "/parts/", OperationID: "parts", Tag: "Parts", Kind: Write,
+		Handler: Func(func(*Call, part) (answer, error) { return answer{}, nil })}})
+	require.NoError(t, err)
+	doc := string(table.OpenAPI(APIInfo{Title: "x", Version: "1"}))
+	numbers := regexp.MustCompile(`"type":(\["number","null"\]|"number")`).FindAllStringIndex(doc, -1)
+	require.Len(t, numbers, 7)
+	for _, n := range numbers {
+		require.True(t, strings.HasPrefix(doc[n[1]:], `,"format":"double"`), doc[n[0]:])
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -79,20 +78,30 @@ func scalarSchema() omap {
 	return oneOfTypes([]string{"string", "integer", "number", "boolean", "null"})
 }
 
+// numberSchema says how exact a number is: without the format, generators of clients (oapi-codegen for one) take 32 bits, which lose what they read.
+func numberSchema() omap { return omap{{"type", "number"}, {"format", "double"}} }
+
 // oneOfTypes describes a value of one of some types. Several besides null are alternatives of their own: a list of them in "type" says the
 // same, but generators of clients (oapi-codegen for one) refuse it.
 func oneOfTypes(types []string) omap {
 	if len(types) == 1 {
-		return omap{{"type", types[0]}}
+		return typeSchema(types[0])
 	}
-	if len(types) == 2 && slices.Contains(types, "null") {
-		return omap{{"type", types}}
+	if len(types) == 2 && types[1] == "null" {
+		return nullable(typeSchema(types[0]))
 	}
 	var all []omap
 	for _, t := range types {
-		all = append(all, omap{{"type", t}})
+		all = append(all, typeSchema(t))
 	}
 	return omap{{"anyOf", all}}
+}
+
+func typeSchema(t string) omap {
+	if t == "number" {
+		return numberSchema()
+	}
+	return omap{{"type", t}}
 }
 
 // Alternatives is the Output of a raw handler that answers with one of several types: it returns a value of each.
@@ -142,7 +151,7 @@ func (w *typeWriter) outputKind(t reflect.Type) omap {
 	case zero.CanInt(), zero.CanUint():
 		return omap{{"type", "integer"}}
 	case zero.CanFloat():
-		return omap{{"type", "number"}}
+		return numberSchema()
 	case t.Kind() == reflect.Slice, t.Kind() == reflect.Array:
 		return omap{{"type", "array"}, {"items", w.output(t.Elem())}}
 	case t.Kind() == reflect.Map:
@@ -199,7 +208,7 @@ func (w *typeWriter) inputTarget(f *field) omap {
 	case shapeInt:
 		return withRange(omap{{"type", "integer"}}, f)
 	case shapeFloat:
-		return withRange(omap{{"type", "number"}}, f)
+		return withRange(numberSchema(), f)
 	case shapeBool:
 		return omap{{"type", "boolean"}}
 	case shapeTime, shapeInstant:
