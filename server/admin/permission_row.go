@@ -9,13 +9,21 @@ import (
 
 // Permission rows exist at three levels, for users and for groups: six resources of one shape (ADMIN §12).
 
-// permissionJSON is a row as it was written; User or Group is set. Rows of organisations have no admin member.
+// permissionJSON is a row as it was written, less its holder. Rows of organisations have no admin member.
 type permissionJSON struct {
 	ID          uint64               `json:"id"`
 	Permissions []string             `json:"permissions"`
 	Admin       route.Optional[bool] `json:"admin,omitempty"`
-	User        uint64               `json:"user,omitempty"`
-	Group       uint64               `json:"group,omitempty"`
+}
+
+type userPermission struct {
+	permissionJSON
+	User uint64 `json:"user"`
+}
+
+type groupPermission struct {
+	permissionJSON
+	Group uint64 `json:"group"`
 }
 
 // permissionItem is a row in lists; environments show a group's members whole, the other levels their ids.
@@ -36,15 +44,31 @@ type permissionRef struct {
 	ID uint64 `path:"id"`
 }
 
+// permissionInput is what may be sent of a row; the holder is read beside it.
 type permissionInput struct {
-	User        route.Optional[uint64]   `json:"user" v:"pk"`
-	Group       route.Optional[uint64]   `json:"group" v:"pk"`
 	Permissions route.Optional[[]string] `json:"permissions"`
 	Admin       route.Optional[bool]     `json:"admin"`
 }
 
-type permissionUpdate struct {
+type userPermissionCreate struct {
+	User uint64 `json:"user" v:"required,pk"`
+	permissionInput
+}
+
+type groupPermissionCreate struct {
+	Group uint64 `json:"group" v:"required,pk"`
+	permissionInput
+}
+
+type userPermissionUpdate struct {
 	permissionRef
+	User route.Optional[uint64] `json:"user" v:"pk"`
+	permissionInput
+}
+
+type groupPermissionUpdate struct {
+	permissionRef
+	Group route.Optional[uint64] `json:"group" v:"pk"`
 	permissionInput
 }
 
@@ -94,15 +118,19 @@ func (p permissionResource) rows() []route.Row {
 		return route.Row{Method: method, Path: path, OperationID: p.name + "_" + action, Tag: "Permissions", Auth: route.Admin, Permission: permission,
 			Kind: kind, Status: status, Handler: h}
 	}
+	list, create, update, get := p.ofUsers()
+	if p.groups {
+		list, create, update, get = p.ofGroups()
+	}
 	rows := []route.Row{
-		row("GET", p.prefix, "list", p.view, 200, p.list()),
-		row("POST", p.prefix, "create", p.manage, 201, write(p.create)),
-		row("PUT", detail, "update", p.manage, 200, write(p.update)),
-		row("PATCH", detail, "partial_update", p.manage, 200, write(p.update)),
+		row("GET", p.prefix, "list", p.view, 200, list),
+		row("POST", p.prefix, "create", p.manage, 201, create),
+		row("PUT", detail, "update", p.manage, 200, update),
+		row("PATCH", detail, "partial_update", p.manage, 200, update),
 		row("DELETE", detail, "destroy", p.manage, 204, write(p.remove)),
 	}
 	if p.level != fsm.LevelOrganisation {
-		rows = append(rows, row("GET", detail, "retrieve", p.manage, 200, read(p.get)))
+		rows = append(rows, row("GET", detail, "retrieve", p.manage, 200, get))
 	}
 	return rows
 }
@@ -116,6 +144,36 @@ func (p permissionResource) object(c *Ctx) (object, organisation uint64) {
 		return c.Project.ID, c.Project.Organisation
 	}
 	return c.Environment.ID, c.Project.Organisation
+}
+
+// ofUsers are the handlers of rows that users hold.
+func (p permissionResource) ofUsers() (list, create, update, get route.Handler) {
+	show := func(r fsm.Permission, err error) (userPermission, error) {
+		return userPermission{p.render(r), r.User}, err
+	}
+	return p.list(),
+		write(func(c *Ctx, in userPermissionCreate) (userPermission, error) {
+			return show(p.create(c, in.User, in.permissionInput))
+		}),
+		write(func(c *Ctx, in userPermissionUpdate) (userPermission, error) {
+			return show(p.update(c, in.permissionRef, in.User, in.permissionInput))
+		}),
+		read(func(c *Ctx, in permissionRef) (userPermission, error) { return show(p.find(c, in)) })
+}
+
+// ofGroups are the handlers of rows that groups hold.
+func (p permissionResource) ofGroups() (list, create, update, get route.Handler) {
+	show := func(r fsm.Permission, err error) (groupPermission, error) {
+		return groupPermission{p.render(r), r.Group}, err
+	}
+	return p.list(),
+		write(func(c *Ctx, in groupPermissionCreate) (groupPermission, error) {
+			return show(p.create(c, in.Group, in.permissionInput))
+		}),
+		write(func(c *Ctx, in groupPermissionUpdate) (groupPermission, error) {
+			return show(p.update(c, in.permissionRef, in.Group, in.permissionInput))
+		}),
+		read(func(c *Ctx, in permissionRef) (groupPermission, error) { return show(p.find(c, in)) })
 }
 
 func (p permissionResource) list() route.Handler {
@@ -145,33 +203,28 @@ func listPermissions[Group any](p permissionResource, group func(fsm.Reader, uin
 	}
 }
 
-func (p permissionResource) create(c *Ctx, in permissionInput) (permissionJSON, error) {
+func (p permissionResource) create(c *Ctx, holder uint64, in permissionInput) (fsm.Permission, error) {
 	object, _ := p.object(c)
 	r := fsm.Permission{Level: p.level, Object: object}
-	if err := p.apply(c, in, &r); err != nil {
-		return permissionJSON{}, err
+	if err := p.apply(c, route.Some(holder), in, &r); err != nil {
+		return fsm.Permission{}, err
 	}
-	return p.render(fsm.Permissions.Put(c.Tx, r)), nil
-}
-
-func (p permissionResource) get(c *Ctx, in permissionRef) (permissionJSON, error) {
-	r, err := p.find(c, in)
-	return p.render(r), err
+	return fsm.Permissions.Put(c.Tx, r), nil
 }
 
 // update: PUT and PATCH alike clear the keys that are not sent, as the reference does at project and environment level.
-func (p permissionResource) update(c *Ctx, in permissionUpdate) (permissionJSON, error) {
-	r, err := p.find(c, in.permissionRef)
+func (p permissionResource) update(c *Ctx, ref permissionRef, holder route.Optional[uint64], in permissionInput) (fsm.Permission, error) {
+	r, err := p.find(c, ref)
 	if err != nil {
-		return permissionJSON{}, err
+		return fsm.Permission{}, err
 	}
 	if !in.Permissions.Set && p.level != fsm.LevelOrganisation {
 		r.Permissions = nil
 	}
-	if err := p.apply(c, in.permissionInput, &r); err != nil {
-		return permissionJSON{}, err
+	if err := p.apply(c, holder, in, &r); err != nil {
+		return fsm.Permission{}, err
 	}
-	return p.render(fsm.Permissions.Put(c.Tx, r)), nil
+	return fsm.Permissions.Put(c.Tx, r), nil
 }
 
 func (p permissionResource) remove(c *Ctx, in permissionRef) (route.Empty, error) {
@@ -201,12 +254,14 @@ func (p permissionResource) model() string {
 	return "User" + level + "Permission"
 }
 
-func (p permissionResource) apply(c *Ctx, in permissionInput, r *fsm.Permission) error {
+func (p permissionResource) apply(c *Ctx, holder route.Optional[uint64], in permissionInput, r *fsm.Permission) error {
 	errs := &route.Errors{}
-	if p.groups {
-		p.applyGroup(c, in.Group, r, errs)
-	} else {
-		p.applyUser(c, in.User, r, errs)
+	switch {
+	case !holder.Set: // it stays
+	case p.groups:
+		p.applyGroup(c, holder.Value, r, errs)
+	default:
+		p.applyUser(c, holder.Value, r, errs)
 	}
 	for _, key := range in.Permissions.Value {
 		if !inCatalogue(p.level, key) {
@@ -230,30 +285,20 @@ func (p permissionResource) apply(c *Ctx, in permissionInput, r *fsm.Permission)
 	return p.single(c, *r)
 }
 
-func (p permissionResource) applyUser(c *Ctx, user route.Optional[uint64], r *fsm.Permission, errs *route.Errors) {
+func (p permissionResource) applyUser(c *Ctx, user uint64, r *fsm.Permission, errs *route.Errors) {
 	_, organisation := p.object(c)
-	switch {
-	case !user.Set && r.User == 0:
-		errs.Add("user", route.MsgRequired)
-	case user.Set:
-		if _, member := RoleOf(c, organisation, user.Value); !member {
-			errs.Add("user", route.InvalidPKText(user.Value))
-		}
-		r.User = user.Value
+	if _, member := RoleOf(c, organisation, user); !member {
+		errs.Add("user", route.InvalidPKText(user))
 	}
+	r.User = user
 }
 
-func (p permissionResource) applyGroup(c *Ctx, group route.Optional[uint64], r *fsm.Permission, errs *route.Errors) {
+func (p permissionResource) applyGroup(c *Ctx, group uint64, r *fsm.Permission, errs *route.Errors) {
 	_, organisation := p.object(c)
-	switch {
-	case !group.Set && r.Group == 0:
-		errs.Add("group", route.MsgRequired)
-	case group.Set:
-		if g, ok := fsm.Groups.Get(c, group.Value); !ok || g.Organisation != organisation {
-			errs.Add("group", route.InvalidPKText(group.Value))
-		}
-		r.Group = group.Value
+	if g, ok := fsm.Groups.Get(c, group); !ok || g.Organisation != organisation {
+		errs.Add("group", route.InvalidPKText(group))
 	}
+	r.Group = group
 }
 
 // single refuses a second row for one holder, on which the reference fails later.
@@ -277,5 +322,5 @@ func (p permissionResource) admin(r fsm.Permission) route.Optional[bool] {
 }
 
 func (p permissionResource) render(r fsm.Permission) permissionJSON {
-	return permissionJSON{ID: r.ID, Permissions: r.Permissions, Admin: p.admin(r), User: r.User, Group: r.Group}
+	return permissionJSON{ID: r.ID, Permissions: r.Permissions, Admin: p.admin(r)}
 }

@@ -1,12 +1,15 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
 
 func TestPermissionRows(t *testing.T) {
@@ -97,4 +100,47 @@ func TestPermissionKeysAreASet(t *testing.T) {
 	h := newHarness(t)
 	r := h.post("/api/v1/projects/1/user-permissions/", fmt.Sprintf(`{"user":%d,"permissions":["VIEW_PROJECT","CREATE_FEATURE","VIEW_PROJECT"]}`, h.member.ID), 201)
 	require.Len(t, r.object()["permissions"], 2)
+}
+
+// TestDescribedPermissionRows wants the description to say who holds the rows of each resource, as clients are generated from it.
+func TestDescribedPermissionRows(t *testing.T) {
+	type schema struct {
+		Ref        string                     `json:"$ref"`
+		Required   []string                   `json:"required"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	type content struct {
+		Content map[string]struct {
+			Schema schema `json:"schema"`
+		} `json:"content"`
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			RequestBody content            `json:"requestBody"`
+			Responses   map[string]content `json:"responses"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]schema `json:"schemas"`
+		} `json:"components"`
+	}
+	require.NoError(t, json.Unmarshal(newHarness(t).table.OpenAPI(route.APIInfo{Title: "t", Version: "v"}), &doc))
+	of := func(c content) schema {
+		return doc.Components.Schemas[strings.TrimPrefix(c.Content["application/json"].Schema.Ref, "#/components/schemas/")]
+	}
+	for _, prefix := range []string{"organisations/{organisation_pk}/", "projects/{project_pk}/", "environments/{environment_api_key}/"} {
+		for path, holders := range map[string][2]string{"user-permissions/": {"user", "group"}, "user-group-permissions/": {"group", "user"}} {
+			list := doc.Paths["/api/v1/"+prefix+path]
+			detail := doc.Paths["/api/v1/"+prefix+path+"{id}/"]
+			sent := of(list["post"].RequestBody)
+			require.Equal(t, []string{holders[0]}, sent.Required, prefix+path)
+			for name, s := range map[string]schema{"create": of(list["post"].Responses["201"]), "update": of(detail["put"].Responses["200"])} {
+				require.Contains(t, s.Required, holders[0], prefix+path+name)
+			}
+			for name, s := range map[string]schema{"sent": sent, "changed": of(detail["patch"].RequestBody), "answer": of(list["post"].Responses["201"])} {
+				require.NotEmpty(t, s.Properties, prefix+path+name)
+				require.Contains(t, s.Properties, holders[0], prefix+path+name)
+				require.NotContains(t, s.Properties, holders[1], prefix+path+name)
+			}
+		}
+	}
 }
