@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/route"
 )
 
 const codeReferences = "/api/v1/projects/1/code-references/"
@@ -99,4 +101,17 @@ func TestFeatureLifecycle(t *testing.T) {
 	require.Contains(t, h.get("/api/v1/projects/1/features/?environment=1&lifecycle_stage=to_remove", 200).Raw, `"count":2`)
 	require.Contains(t, h.get("/api/v1/projects/1/features/?environment=1&lifecycle_stage=live", 200).Raw, `"name":"live"`)
 	h.get("/api/v1/projects/1/features/?lifecycle_stage=live", 400)
+}
+
+// TestLifecycleRefusalIsDescribedBare wants no body promised where none comes: generated clients fail reading it.
+func TestLifecycleRefusalIsDescribedBare(t *testing.T) {
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Responses map[string]map[string]any `json:"responses"`
+		} `json:"paths"`
+	}
+	h := newHarness(t)
+	require.NoError(t, json.Unmarshal(h.table.OpenAPI(route.APIInfo{Title: "t", Version: "v"}), &doc))
+	refusal := doc.Paths["/api/v1/environments/{environment_pk}/feature-lifecycle-counts/"]["get"].Responses["403"]
+	require.Equal(t, map[string]any{"$ref": "#/components/responses/RefusedBare"}, refusal)
 }

@@ -30,6 +30,7 @@ func lifecycleRows() []route.Row {
 		Method: "GET", Path: "/api/v1/environments/{environment_pk}/feature-lifecycle-counts/", OperationID: "get_feature_lifecycle_counts",
 		Tag: "Environments", Summary: "Count features by lifecycle stage; the path takes the environment's id.", Auth: route.Admin,
 		Permission: EnvironmentPermission("VIEW_ENVIRONMENT", PathID("environment_pk")).Missing404().Refusing(&route.Error{Status: 403}),
+		Bare:       []int{403},
 		Handler:    read(countLifecycle),
 	}}
 }
