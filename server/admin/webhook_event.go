@@ -146,7 +146,7 @@ func announce(tx *fsm.Tx) {
 		}
 	}
 	for i := range changes {
-		if s := states[changes[i].ID]; s != nil && told[s.ID] != wholly && (told[s.ID] == halfway || differs(s)) {
+		if s := states[changes[i].ID]; s != nil && told[s.ID] != wholly && (told[s.ID] == halfway || a.differs(s)) {
 			a.updated(s, s.After.Enabled)
 		}
 	}
@@ -214,9 +214,9 @@ func placeOf(r fsm.Reader, s *fsm.FeatureState) statePlace {
 	return at
 }
 
-// differs leaves out rows that were only stamped.
-func differs(c *stateChange) bool {
-	return c.Before == nil || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
+// differs leaves out rows that were only stamped, unless that made them live.
+func (a *announcer) differs(c *stateChange) bool {
+	return !a.seen(c.Before) || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
 		!slices.EqualFunc(c.Before.Multivariate, c.After.Multivariate, func(a, b fsm.MultivariateValue) bool {
 			return a.Option == b.Option && a.Percentage == b.Percentage
 		})
@@ -224,7 +224,21 @@ func differs(c *stateChange) bool {
 
 // live leaves out what cannot be seen yet, and the states that a new environment begins with.
 func (a *announcer) live(s *fsm.FeatureState) bool {
-	return s.LiveFrom <= a.tx.Now() && fsm.Environments.Ref(a.before, s.Environment) != nil
+	return (s.LiveFrom <= a.tx.Now() || alwaysLive(a.tx, s)) && fsm.Environments.Ref(a.before, s.Environment) != nil
+}
+
+// seen reports whether a row as it was before, nil if there was none, had become live.
+func (a *announcer) seen(before *fsm.FeatureState) bool {
+	return before != nil && (before.LiveFrom <= before.UpdatedAt || alwaysLive(a.before, before))
+}
+
+// alwaysLive is of overrides of identities where versions are kept: they do not wait, see [fsm.View.InForce].
+func alwaysLive(r fsm.Reader, s *fsm.FeatureState) bool {
+	if s.Kind() != fsm.StateIdentity {
+		return false
+	}
+	e := fsm.Environments.Ref(r, s.Environment)
+	return e != nil && e.UseV2FeatureVersioning
 }
 
 // updated tells of a state that is new or different, with its switch set like that.
@@ -232,16 +246,16 @@ func (a *announcer) updated(c *stateChange, enabled bool) {
 	now := *c.After
 	now.Enabled = enabled
 	event := flagEvent{ChangedBy: a.changedBy(&now), Timestamp: a.tx.Now(), New: renderHookState(a.tx, &now)}
-	if c.Before != nil && c.Before.LiveFrom <= c.Before.UpdatedAt { // else nobody has seen it
+	if a.seen(c.Before) {
 		event.Previous = renderHookState(a.before, c.Before)
 	}
 	a.flag(EventUpdated, c.After.Environment, event)
 }
 
 // deleted tells of a state that is gone. With a feature go its defaults, without a word about the overrides; with an environment everything
-// goes that could be told.
+// goes that could be told. Nobody was told of an override that never became live.
 func (a *announcer) deleted(s *fsm.FeatureState) {
-	if fsm.Environments.Ref(a.tx, s.Environment) == nil || s.Kind() != fsm.StateDefault && fsm.Features.Ref(a.tx, s.Feature) == nil {
+	if fsm.Environments.Ref(a.tx, s.Environment) == nil || s.Kind() != fsm.StateDefault && (fsm.Features.Ref(a.tx, s.Feature) == nil || !a.seen(s)) {
 		return
 	}
 	a.flag(EventDeleted, s.Environment,

@@ -252,6 +252,38 @@ func TestWebhookEventsOfScheduledStates(t *testing.T) {
 	require.Empty(t, h.waiting(env)[0].Data["changed_by"], "nobody did it")
 }
 
+// An override that is scheduled is told of once it counts, also when a change of its date alone makes it count; where versions are kept it
+// counts at once. One that never counted goes without a word.
+func TestWebhookEventsOfChangedSchedules(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	path, id := h.newIdentity("ann")
+	env, _ := h.hooks()
+	list := path + "featurestates/"
+	scheduled := fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":"mine","live_from":%q}`, f, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	told := fmt.Sprintf("FLAG_UPDATED - -> true mine for %d ann", id)
+	gone := fmt.Sprintf("FLAG_DELETED true mine for %d ann -> -", id)
+
+	own := fmt.Sprintf("%s%d/", list, h.post(list, scheduled, 201).id())
+	require.Empty(t, h.taken(env))
+	h.patch(own, `{"live_from":"2020-01-01T00:00:00Z"}`, 200)
+	require.Equal(t, []string{told}, brief(h.taken(env)))
+	h.patch(own, `{"live_from":"2020-01-02T00:00:00Z"}`, 200)
+	require.Empty(t, h.taken(env), "it is as it was")
+	h.remove(own, 204)
+	require.Equal(t, []string{gone}, brief(h.taken(env)))
+
+	own = fmt.Sprintf("%s%d/", list, h.post(list, scheduled, 201).id())
+	h.remove(own, 204)
+	require.Empty(t, h.taken(env), "it never counted")
+
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	own = fmt.Sprintf("%s%d/", list, h.post(list, scheduled, 201).id())
+	require.Equal(t, []string{told}, brief(h.taken(env)), "it is served")
+	h.remove(own, 204)
+	require.Equal(t, []string{gone}, brief(h.taken(env)))
+}
+
 // A write that has more to tell than the queue may take is written all the same, and its webhooks know that something is missing.
 func TestWebhookEventsOfHugeWrites(t *testing.T) {
 	h := newHarness(t)
