@@ -78,10 +78,13 @@ func TestRemovedNodeSaysWhyAndLeadershipIsHandedOver(t *testing.T) {
 
 	env := admin.Object("GET", clusterPath, nil, 200)
 	require.Len(t, env["members"], 3)
+	console := follow(t, nodes[0], "Token "+nodes[1].Token(t))
 	a := admin.Do("DELETE", clusterPath+"members/"+before+"/", nil)
 	require.Equal(t, http.StatusNoContent, a.Status, a.Raw)
 	gone := nodes[0] // it led before
 	require.Eventually(t, func() bool { return !gone.Ready() }, 20*time.Second, 10*time.Millisecond)
+	for range console { // to its end
+	}
 	for _, path := range []string{"/api/v1/flags/", "/api/v1/projects/", clusterPath, "/nowhere/"} {
 		a = gone.Client(t).Do("GET", path, nil)
 		require.Equal(t, http.StatusServiceUnavailable, a.Status)

@@ -6,5 +6,6 @@ const msgRemoved = "This node was removed from its cluster. Ask another node; to
 // looks is told why.
 func (n *Node) retire() {
 	n.server.retired.Store(true)
-	go n.streams.Stop() // clients connect to another node
+	go n.streams.Stop()     // clients connect to another node
+	n.server.closeStreams() // and so do consoles
 }
