@@ -54,12 +54,19 @@ const lastChunk = "0\r\n\r\n"
 // topic is the streams of one environment at one writer.
 type topic struct {
 	live    *fsm.Live
+	key     string // the client-side key when the first of them came
 	streams []*stream
 
 	updated fsm.Time // of the newest event
 	index   uint64   // of the View it announced
 	again   bool     // not all ready nodes had that View: the event is sent once more
 	newest  events
+}
+
+// over reports whether its streams are to end: the environment is gone, or has another key by now, and theirs opens nothing any more.
+func (t *topic) over() bool {
+	v := t.live.View()
+	return t.live.Gone() || v != nil && v.Environment.APIKey != t.key
 }
 
 func (t *topic) add(s *stream) {

@@ -303,6 +303,28 @@ func TestStreamsEnd(t *testing.T) {
 	require.Equal(t, 503, h.do("GET", "/sse/environments/"+clientKey+"/stream", "", "").status)
 }
 
+// TestStreamsOfAReplacedKeyEnd: it opens nothing else any more.
+func TestStreamsOfAReplacedKeyEnd(t *testing.T) {
+	h := newStreamHouse(t)
+	old := h.listen()
+	old.event()
+	h.Write(t, func(tx *fsm.Tx) error {
+		e, _ := fsm.Environments.Get(tx, h.env.ID)
+		e.APIKey = "replaced"
+		fsm.Environments.Put(tx, e)
+		tx.TouchEnvironment(e.ID)
+		return nil
+	})
+	rest, err := io.ReadAll(old.body) // fails unless the last chunk comes
+	require.NoError(t, err)
+	require.Empty(t, rest)
+	require.Equal(t, 403, h.do("GET", "/sse/environments/"+clientKey+"/stream", "", "").status)
+	fresh := h.connect("/sse/environments/replaced/stream")
+	fresh.event()
+	version := h.update()
+	require.Equal(t, version, fresh.data())
+}
+
 // TestClientsThatWentAwayAreForgotten: a write to a closed connection fails.
 func TestClientsThatWentAwayAreForgotten(t *testing.T) {
 	h := newStreamHouse(t, func(c *StreamsConfig) { c.Ping = 60 * time.Millisecond })

@@ -102,10 +102,10 @@ func (w *streamWriter) run(ctx context.Context) {
 	}
 }
 
-// publish sends what is new to every stream, and ends those of environments that are gone.
+// publish sends what is new to every stream, and ends those of environments that are gone or have another key.
 func (w *streamWriter) publish() {
 	for _, t := range w.topics {
-		if t.live.Gone() {
+		if t.over() {
 			w.end(t)
 		} else {
 			w.update(t)
@@ -127,8 +127,12 @@ func (w *streamWriter) update(t *topic) {
 func (w *streamWriter) open(s *stream) {
 	w.streams.open.Add(1)
 	t := w.topics[s.live]
+	if t != nil && t.over() {
+		w.end(t)
+		t = nil
+	}
 	if t == nil {
-		t = &topic{live: s.live}
+		t = &topic{live: s.live, key: s.live.View().Environment.APIKey}
 	}
 	w.update(t)
 	w.topics[s.live] = t // also if that closed the last one there
