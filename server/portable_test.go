@@ -305,6 +305,14 @@ func TestEveryExportCanBeImported(t *testing.T) {
 			s := c.Object("GET", "/api/v1/environments/"+key+"/featurestates/", nil, 200)["results"].([]any)[0].(map[string]any)
 			require.Equal(t, 204, c.Do("DELETE", fmt.Sprintf("/api/v1/environments/%s/featurestates/%v/", key, s["id"]), nil).Status)
 		},
+		"a draft of a feature without default state": func(c *servertest.Client, key string, project any) {
+			f := c.Object("POST", fmt.Sprintf("/api/v1/projects/%v/features/", project), map[string]any{"name": "f"}, 201)
+			s := c.Object("GET", "/api/v1/environments/"+key+"/featurestates/", nil, 200)["results"].([]any)[0].(map[string]any)
+			require.Equal(t, 204, c.Do("DELETE", fmt.Sprintf("/api/v1/environments/%s/featurestates/%v/", key, s["id"]), nil).Status)
+			require.Equal(t, 202, c.Do("POST", "/api/v1/environments/"+key+"/enable-v2-versioning/", nil).Status)
+			e := c.Object("GET", "/api/v1/environments/"+key+"/", nil, 200)
+			c.Object("POST", fmt.Sprintf("/api/v1/environments/%v/features/%v/versions/", e["id"], f["id"]), map[string]any{}, 201)
+		},
 		"long texts of identities": func(c *servertest.Client, key string, _ any) {
 			c.With("X-Environment-Key", key).Object("POST", "/api/v1/identities/", map[string]any{"identifier": strings.Repeat("é", 1100), "traits": []map[string]any{
 				{"trait_key": strings.Repeat("é", 150), "trait_value": "x"}}}, 200)

@@ -52,11 +52,11 @@ func (c *checker) versions(e *Environment) error {
 			return c.bad("a version of feature %q is in the unknown phase %q", v.Feature, v.Phase)
 		case v.Phase == phaseScheduled && v.LiveFrom == nil:
 			return c.bad("a scheduled version of feature %q has no live_from", v.Feature)
-		case v.Default == nil:
-			return c.bad("a version of feature %q has no default", v.Feature)
 		}
-		if err := c.state(v.Default); err != nil {
-			return err
+		if v.Default != nil { // else the environment had none when the version was begun: it was deleted
+			if err := c.state(v.Default); err != nil {
+				return err
+			}
 		}
 		if err := c.overrides(v.SegmentOverrides); err != nil {
 			return err
