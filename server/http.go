@@ -146,6 +146,7 @@ func (s *Server) stop(ctx context.Context) error {
 
 var (
 	importStream  = []byte(strings.TrimSuffix(importPath, "/"))
+	restoreStream = []byte(restorePath[:strings.Index(restorePath, "{")])
 	authorization = []byte("Authorization")
 )
 
@@ -170,12 +171,18 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 	return c
 }
 
-// longestBody is how long the body of a request may be: an import's is long, but who sends no credentials is not let in anyway.
+// longestBody is how long the body of a request may be: an import's is long, and a part of a backup may be longer than a setting lets be, but who
+// sends no credentials is not let in anyway.
 func (s *Server) longestBody(h *fasthttp.RequestHeader) int {
-	if bytes.HasPrefix(h.RequestURI(), importStream) && len(h.PeekBytes(authorization)) > 0 {
-		return max(maxImportBytes, s.settings.MaxBodyBytes)
+	longest := s.settings.MaxBodyBytes
+	switch {
+	case len(h.PeekBytes(authorization)) == 0:
+	case bytes.HasPrefix(h.RequestURI(), importStream):
+		longest = max(maxImportBytes, longest)
+	case bytes.HasPrefix(h.RequestURI(), restoreStream):
+		longest = max(restorePart, longest)
 	}
-	return s.settings.MaxBodyBytes
+	return longest
 }
 
 var closeOption = []byte("close")

@@ -124,6 +124,19 @@ func TestRestoreIntoARunningCluster(t *testing.T) {
 	r.sameState(t)
 }
 
+// TestRestoreWhereBodiesAreSmall takes parts of the size that the command sends, whatever other bodies may have: of anybody who brings credentials.
+func TestRestoreWhereBodiesAreSmall(t *testing.T) {
+	t.Parallel()
+	n := servertest.Start(t, func(st *settings.Settings) { st.MaxBodyBytes = 100_000 })
+	level2(t, n)
+	part := strings.Repeat("x", 512<<10)
+	path := "/api/flagraft/v1/restores/" + uuid.NewString() + "/parts/0/?force=true"
+	require.Equal(t, float64(len(part)), n.Admin(t).Object("PUT", path, part, 200)["received"])
+	require.Equal(t, 413, n.Admin(t).Do("PUT", path, part+"x").Status)
+	require.Equal(t, 413, n.Client(t).Do("PUT", path, part).Status)
+	require.Equal(t, 413, n.Admin(t).Do("POST", "/api/v1/organisations/", part).Status)
+}
+
 // TestRestoreWithoutALeader is answered as soon as a write is; it was after five minutes.
 func TestRestoreWithoutALeader(t *testing.T) {
 	t.Parallel()
