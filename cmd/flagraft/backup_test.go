@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -129,6 +133,43 @@ func TestBackupRestore(t *testing.T) {
 	require.Contains(t, out, "backup is not readable")
 	_, code = runCommand(t, newBackupCommand(), "restore", file+"x")
 	require.Equal(t, 2, code)
+}
+
+// TestRestoreWhoseAnswerIsLost asks again with a token that the restored state does not have; a bare 401 read as if nothing had been restored.
+func TestRestoreWhoseAnswerIsLost(t *testing.T) {
+	source, target := servertest.Start(t), servertest.Start(t)
+	require.Eventually(t, func() bool {
+		return target.State().Level() >= fsm.RestoreLevel && source.State().Level() >= fsm.RestoreLevel
+	}, 20*time.Second, 10*time.Millisecond)
+	file := filepath.Join(t.TempDir(), "a.backup")
+	t.Setenv("FLAGRAFT_TOKEN", source.Token(t))
+	_, code := runCommand(t, newBackupCommand(), "create", "-o", file, "--url", source.Base)
+	require.Zero(t, code)
+
+	base, err := url.Parse(target.Base)
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(base)
+	lost := false
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost || !strings.Contains(r.URL.Path, "/apply/") {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		lost = true
+		forward.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(between.Close)
+	t.Setenv("FLAGRAFT_TOKEN", target.Token(t))
+	out, code := runCommand(t, newBackupCommand(), "restore", "--force", file, "--url", between.URL)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "most likely the backup is restored")
+	require.Contains(t, out, "401")
+	require.Equal(t, source.State().Genesis.Seed, target.State().Genesis.Seed)
+
+	out, code = runCommand(t, newBackupCommand(), "restore", "--force", file, "--url", between.URL)
+	require.Equal(t, 1, code)
+	require.NotContains(t, out, "most likely", "nothing was sent with that token")
 }
 
 func TestExportAndImport(t *testing.T) {

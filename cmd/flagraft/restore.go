@@ -95,11 +95,24 @@ func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool,
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			query.Set("bytes", fmt.Sprint(offset))
-			return insist(ctx, notes, func() error { return node.call(ctx, "POST", base+"apply/?"+query.Encode(), nil, out) })
+			return makeSwitch(ctx, node, base+"apply/?"+query.Encode(), out, notes)
 		case err != nil:
 			return err
 		}
 	}
+}
+
+// makeSwitch asks for the switch until it is answered. Where an answer was lost the token may be gone by then, and that says that it is made:
+// the token was good for all parts.
+func makeSwitch(ctx context.Context, node *remote, path string, out any, notes io.Writer) error {
+	tries := 0
+	err := insist(ctx, notes, func() error { tries++; return node.call(ctx, "POST", path, nil, out) })
+	var no *refused
+	if tries > 1 && errors.As(err, &no) && no.status == http.StatusUnauthorized {
+		return fmt.Errorf("the answer to the switch was lost, and your token, which was good before it, is not any more: most likely the backup is restored. "+
+			"Sign in with an account of the backup and look (%w)", err)
+	}
+	return err
 }
 
 // insist repeats what may be repeated while the node asks for it or cannot be reached.
