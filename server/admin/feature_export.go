@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -96,14 +97,16 @@ func createFeatureExport(c *Ctx, in struct {
 		}
 		features = append(features, exportFeature(c, f, s))
 	}
-	data, err := json.Marshal(features)
-	if err != nil {
+	var data bytes.Buffer
+	enc := json.NewEncoder(&data)
+	enc.SetEscapeHTML(false) // else values that are HTML take up to six times as much, and the file is too large to be imported
+	if err := enc.Encode(features); err != nil {
 		return featureExport{}, err
 	}
 	if kept := fsm.FeatureExportsByEnvironment.List(c, c.Environment.ID); len(kept) >= maxTransfers {
 		fsm.FeatureExports.Delete(c.Tx, kept[0].ID)
 	}
-	x := fsm.FeatureExports.Put(c.Tx, fsm.FeatureExport{Environment: c.Environment.ID, CreatedAt: c.Now(), Data: data})
+	x := fsm.FeatureExports.Put(c.Tx, fsm.FeatureExport{Environment: c.Environment.ID, CreatedAt: c.Now(), Data: bytes.TrimSuffix(data.Bytes(), []byte("\n"))})
 	out := c.renderFeatureExport(x)
 	out.Status = transferProcessing
 	return out, nil

@@ -89,6 +89,7 @@ func TestFeatureRoundTrip(t *testing.T) {
 	h.post("/api/v1/projects/1/features/", `{"name":"many","initial_value":"7","multivariate_options":[{"type":"unicode","string_value":"x","default_percentage_allocation":30},
 		{"type":"bool","boolean_value":true,"default_percentage_allocation":12.5}]}`, 201)
 	file := h.export(1, "").Raw
+	require.Contains(t, file, `"initial_value":"<é> & more","value":"<\u00e9> & more"`, "as it is: escaped, HTML would exceed what an import takes")
 	h.post("/api/v1/projects/", `{"name":"Other","organisation":1}`, 201)
 	e := h.post("/api/v1/environments/", `{"name":"There","project":2}`, 201).id()
 	made := h.upload("admin", e, "SKIP", file).must(201)
@@ -226,6 +227,7 @@ func TestImportKeepsEqualOptions(t *testing.T) {
 	h.post("/api/v1/projects/1/features/", `{"name":"f","initial_value":"v","multivariate_options":[{"type":"unicode","string_value":"x","default_percentage_allocation":30},
 		{"type":"unicode","string_value":"x","default_percentage_allocation":20}]}`, 201)
 	file := h.export(1, "").Raw
+	require.Contains(t, file, `"initial_value":"<é> & more","value":"<\u00e9> & more"`, "as it is: escaped, HTML would exceed what an import takes")
 	h.post("/api/v1/projects/", `{"name":"Other","organisation":1}`, 201)
 	e := h.post("/api/v1/environments/", `{"name":"There","project":2}`, 201).id()
 	for range 2 {
