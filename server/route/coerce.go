@@ -349,21 +349,32 @@ func (f *field) scalar(v Value, dst reflect.Value) string {
 	return ""
 }
 
-// timeLayouts are the forms DRF reads; a missing zone is UTC.
-var timeLayouts = [...]string{
-	"2006-01-02T15:04:05.999999999Z07:00", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02",
-}
+// timeLayouts and zoneLayouts are the forms DRF reads, a fraction of a second included; a missing zone is UTC.
+var (
+	timeLayouts = [...]string{
+		"2006-1-2T15:4:5", "2006-1-2T15:4", "20060102T150405", "20060102T1504", "2006-01-02T15", "2006-01-02", "20060102",
+	}
+	zoneLayouts = [...]string{"Z07:00", "Z0700", "Z07", ""}
+)
 
 // ParseTime reads a timestamp as clients send it.
 func ParseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
-	if len(s) > 10 && s[10] == ' ' {
-		s = s[:10] + "T" + s[11:]
+	// A blank may stand for the T, and others before the zone: "2026-11-26 20:00:00 +0200".
+	if at := strings.IndexByte(s, ' '); at >= len("2006-1-2") && at <= len("2006-01-02") {
+		s = s[:at] + "T" + s[at+1:]
 	}
-	for _, l := range timeLayouts {
-		if t, err := time.Parse(l, s); err == nil {
-			return t.UTC().Truncate(time.Microsecond), true
+	if at := strings.LastIndexAny(s, "Z+-"); at > 0 && s[at-1] == ' ' {
+		s = strings.TrimRight(s[:at], " ") + s[at:]
+	}
+	for _, zone := range zoneLayouts {
+		for _, l := range timeLayouts {
+			if zone != "" && !strings.Contains(l, "T") {
+				continue // a date alone has no zone
+			}
+			if t, err := time.Parse(l+zone, s); err == nil {
+				return t.UTC().Truncate(time.Microsecond), true
+			}
 		}
 	}
 	return time.Time{}, false

@@ -242,3 +242,44 @@ func FuzzDecode(f *testing.F) {
 		AppendJSON(nil, in)
 	})
 }
+
+// TestParseTime has the forms that Python's fromisoformat or Django's own pattern reads, which are what the reference takes.
+func TestParseTime(t *testing.T) {
+	want := time.Date(2026, 11, 5, 18, 0, 0, 0, time.UTC)
+	for _, s := range []string{
+		"2026-11-05T18:00:00Z", "2026-11-05 18:00", "2026-11-05T20:00:00+02:00", "2026-11-05T20:00:00+0200", "2026-11-05T20:00:00+02",
+		"2026-11-05 18:00:00+00", "2026-11-05 20:00:00 +0200", "2026-11-05T18:00:00 Z", "2026-11-05T20:00+0200", "2026-11-05T16:00-02",
+		"2026-11-5 18:0:0", "2026-11-5T18:00:00.0000009Z", "20261105T180000Z", "20261105T1800Z", "20261105T200000+0200", "2026-11-05T18Z",
+	} {
+		got, ok := ParseTime(s)
+		require.True(t, ok, s)
+		require.Equal(t, want, got, s)
+	}
+	for _, s := range []string{"2026-11-05", "20261105"} {
+		got, ok := ParseTime(s)
+		require.True(t, ok, s)
+		require.Equal(t, want.Truncate(24*time.Hour), got, s)
+	}
+	for _, s := range []string{
+		"", " ", "Z", " Z", "+", "2026", "2026-11", "2026-13-05", "2026-02-30T00:00", "2026-11-05T25:00", "2026-11-05T18:00:61Z", "2026-11-05Z",
+		"2026-11-05+02:00", "2026-11-05T", "2026-11-05 +02:00", "2026-11-05t18:00:00z", "2026-11-05T18:00:00+2", "05.11.2026 18:00", "1762365600",
+	} {
+		_, ok := ParseTime(s)
+		require.False(t, ok, s)
+	}
+}
+
+func FuzzParseTime(f *testing.F) {
+	for _, s := range []string{"2026-11-05T18:00:00Z", "2026-1-5 8:0", "2026-11-05 20:00:00.5 +02", "20261105T180000-0200", "2026-11-05"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, ok := ParseTime(s)
+		if !ok {
+			return
+		}
+		again, ok := ParseTime(got.Format("2006-01-02T15:04:05.999999Z07:00"))
+		require.True(t, ok || got.Year() < 0 || got.Year() > 9999, "%q: %v", s, got)
+		require.True(t, !ok || got.Equal(again), "%q: %v, %v", s, got, again)
+	})
+}
