@@ -270,6 +270,5 @@ func decimalDigit(r rune) (byte, bool) {
 	return 0, false
 }
 
-func pyStrip(s string) string { return strings.TrimFunc(s, isPySpace) }
-
-func isPySpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+// pyStrip takes off the white space that int() and float() do: not the separators U+001C to U+001F, which str.strip() does.
+func pyStrip(s string) string { return strings.TrimFunc(s, unicode.IsSpace) }
