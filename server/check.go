@@ -15,9 +15,20 @@ import (
 func CheckSettings(st *settings.Settings) error {
 	_, proxies := parseProxies(st.TrustedProxies)
 	_, traces := tracing.Wanted()
-	return errors.Join(proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), cluster.Config{
+	return errors.Join(checkPlaces(st), proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), cluster.Config{
 		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 	}.Check())
+}
+
+// checkPlaces refuses empty places, as a variable that a template left without a value gives them: for the API it would be any free port.
+func checkPlaces(st *settings.Settings) error {
+	var faults []error
+	for _, place := range [][2]string{{"data-dir", st.DataDir}, {"api-addr", st.APIAddr}, {"cluster-addr", st.ClusterAddr}} {
+		if place[1] == "" {
+			faults = append(faults, fmt.Errorf("--%s is empty", place[0]))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 func checkIdentities(st *settings.Settings) error {

@@ -100,14 +100,15 @@ func (n *Node) removeMember(c *route.Call, in memberRef) (route.Empty, error) {
 func (n *Node) transferLeadership(c *route.Call, in transferInput) (transferred, error) {
 	ctx, cancel := context.WithTimeout(c.Context, operationTimeout)
 	defer cancel()
-	before, _ := n.cluster.Leader()
+	term := n.cluster.Term()
 	n.log.WarnContext(c.Context, "leadership transfer asked for", "to", in.Node.Value, "by", admin.From(c).Principal.Author().Name)
 	if err := n.cluster.TransferTo(ctx, in.Node.Value); err != nil {
 		return transferred{}, operationError(err)
 	}
 	for ctx.Err() == nil {
+		// Not another leader than before: somebody else may have handed it back meanwhile.
 		now, ok := n.cluster.Leader()
-		if ok && (now.ID != before.ID || now.ID == in.Node.Value) {
+		if ok && (n.cluster.Term() > term || now.ID == in.Node.Value) {
 			return transferred{&now.ID}, nil
 		}
 		pause(ctx, 5*time.Millisecond)

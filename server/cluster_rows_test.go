@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,6 +67,26 @@ func TestEveryNodeTellsHowBusyItIs(t *testing.T) {
 
 	require.NoError(t, nodes[2].Stop(t.Context()))
 	require.NotEmpty(t, loads()[id]["error"], "it does not answer, and stays in the list")
+}
+
+// Leadership may be back where it was before the first one asks who has it.
+func TestTransfersAtOnceAllTellTheLeader(t *testing.T) {
+	t.Parallel()
+	nodes := servertest.Cluster(t, 3)
+	for range 5 {
+		var all sync.WaitGroup
+		answers := make([]servertest.Answer, len(nodes))
+		for i, n := range nodes {
+			admin := n.Admin(t)
+			all.Go(func() { answers[i] = admin.Do("POST", clusterPath+"transfer/", nil) })
+		}
+		all.Wait()
+		for _, a := range answers {
+			if a.Status == 200 { // it may find that the other transfer was first
+				require.NotContains(t, a.Raw, "null")
+			}
+		}
+	}
 }
 
 func TestRemovedNodeSaysWhyAndLeadershipIsHandedOver(t *testing.T) {

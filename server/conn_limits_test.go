@@ -96,11 +96,51 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 	}
 }
 
-// A large body has its own time, and so has that of an import.
+// A body without a limit takes none away from the head.
+func TestHeadIsLimitedWhereBodiesAreNot(t *testing.T) {
+	t.Parallel()
+	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout, st.ReadTimeout = 300*time.Millisecond, 0 })
+	c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, "GET /health HTTP/1.1\r\nX-Long: ")
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	require.Equal(t, 408, resp.StatusCode)
+}
+
+// A client far away sends the parts of its body a round trip apart.
+func TestRefusedBodyIsAnsweredToSlowClients(t *testing.T) {
+	t.Parallel()
+	n := servertest.Start(t)
+	c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
+	require.NoError(t, err)
+	defer c.Close()
+	part := strings.Repeat(" ", 300_000)
+	_, err = io.WriteString(c, "POST /api/v1/identities/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1200000\r\n\r\n")
+	for range 4 {
+		require.NoError(t, err)
+		time.Sleep(250 * time.Millisecond)
+		_, err = io.WriteString(c, part)
+	}
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, err)
+	require.Equal(t, 413, resp.StatusCode)
+}
+
+// A large body has its own time, also where that is endless, and so has that of an import.
 func TestLargeBodyOutlastsTheHead(t *testing.T) {
 	t.Parallel()
+	t.Run("limited", func(t *testing.T) { outlastHead(t, 30*time.Second) })
+	t.Run("endless", func(t *testing.T) { outlastHead(t, 0) })
+}
+
+func outlastHead(t *testing.T, read time.Duration) {
 	const head = 300 * time.Millisecond
-	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout = head })
+	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout, st.ReadTimeout = head, read })
 	for _, path := range []string{"/api/v1/identities/", "/api/flagraft/v1/import/"} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -93,7 +95,7 @@ func (s *Server) listen() error {
 	s.listener = s.tls.listener(connListener{
 		Listener: bounded,
 		limits: limits{
-			head: min(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout},
+			head: shorter(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout},
 		handler: s.handle, longest: min(smallBody, s.settings.MaxBodyBytes),
 	})
 	s.http = &fasthttp.Server{
@@ -117,6 +119,17 @@ func (s *Server) listen() error {
 	s.done = make(chan error, 1)
 	go func() { s.done <- s.http.Serve(s.listener) }()
 	return nil
+}
+
+// endless is the time of a body without a limit.
+const endless = 24 * time.Hour
+
+// shorter is the shorter of two limits, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }
 
 // Addr is the address the API listens on.
@@ -164,7 +177,8 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) (c fasthttp.RequestCo
 	if n <= smallBody {
 		return c // it comes with the head, or soon after: the head's time is enough
 	}
-	c.ReadTimeout = s.settings.ReadTimeout
+	// With 0 it would have the rest of the head's.
+	c.ReadTimeout = cmp.Or(s.settings.ReadTimeout, endless)
 	if n <= longest && !s.bodies.admit(h, n) { // nobody knows yet whether the credentials are good
 		c.MaxRequestBodySize = 1 // refused before it is read: see badRequest
 	}
@@ -232,19 +246,25 @@ func (s *Server) badRequest(ctx *fasthttp.RequestCtx, err error) {
 	switch {
 	case refused && errors.Is(err, fasthttp.ErrBodyTooLarge):
 		s.metrics.shed.Inc()
-		drain(ctx.Conn())
+		drain(ctx.Conn(), s.toCome(ctx))
 		writeError(ctx, route.Unavailable(msgBusy, 1))
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		drain(ctx.Conn())
+		drain(ctx.Conn(), s.toCome(ctx))
 		writeError(ctx, route.TooLarge(s.longestBody(&ctx.Request.Header)))
 	case errors.As(err, &small):
-		drain(ctx.Conn())
+		drain(ctx.Conn(), 0)
 		writeError(ctx, route.Detail(431, fmt.Sprintf("The request line and headers may have %d bytes at most.", s.settings.MaxHeaderBytes)))
 	case errors.As(err, &network) && network.Timeout():
 		writeError(ctx, route.Detail(408, "The request was not sent in time."))
 	default:
 		writeError(ctx, route.BadRequest("The request could not be read."))
 	}
+}
+
+// toCome is how much of the request's body was certainly not read when it was refused: all but what came with its head.
+// Below 0, if nobody knows the length.
+func (s *Server) toCome(ctx *fasthttp.RequestCtx) int {
+	return ctx.Request.Header.ContentLength() - s.settings.MaxHeaderBytes
 }
 
 // quietLogger keeps fasthttp's notes about broken connections at debug level.
@@ -261,7 +281,7 @@ func newServer(st *settings.Settings, log *slog.Logger, table *route.Table, node
 	s := &Server{settings: st, log: log, table: table, node: node, common: newCommonHeaders(node), metrics: newRequestMetrics(table)}
 	s.connections.open = map[net.Conn]struct{}{}
 	s.budget = newBudget(st, debug.SetMemoryLimit(-1), Descriptors())
-	s.bodies = newBodies(s.budget.bodies, st.ReadTimeout+writeTimeout+viewTimeout)
+	s.bodies = newBodies(s.budget.bodies, cmp.Or(st.ReadTimeout, endless)+writeTimeout+viewTimeout)
 	s.writes.limit, s.calls.limit = s.budget.writes, s.budget.calls
 	s.memory = newMemoryWatch(s.budget.limit)
 	s.visits.New = func() any { return &visit{cell: tally.NewCell()} }

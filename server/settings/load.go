@@ -63,15 +63,15 @@ func (l *Loader) Load() (*Settings, error) {
 		if err == nil && f.secret {
 			err = l.readSecret(f, file, given.place)
 		}
+		if err == nil { // what cannot be read has left a 0, which nobody gave
+			err = f.checkNumber()
+		}
 		if err != nil {
 			faults = append(faults, err)
 		}
 		delete(file, f.name)
 		if f.secret {
 			delete(file, f.name+fileSuffix)
-		}
-		if err := f.checkNumber(); err != nil {
-			faults = append(faults, err)
 		}
 		if v, isText := f.value.Interface().(string); isText && len(f.choices) > 0 && !slices.Contains(f.choices, v) {
 			faults = append(faults, fmt.Errorf("%s must be one of %s, not %q", f.name, strings.Join(f.choices, ", "), v))

@@ -91,11 +91,11 @@ type Settings struct {
 	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" zero:"no" usage:"conditions per segment"`
 
-	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB"`
+	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB; 0: no limit, and so for the next three"`
 	ReadTimeout    time.Duration `flag:"read-timeout" default:"30s" usage:"time to send the body of a request"`
 	WriteTimeout   time.Duration `flag:"write-timeout" default:"60s" usage:"time to take an answer, or an event of the stream of changes"`
 	IdleTimeout    time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
-	LeaderTimeout  time.Duration `flag:"leader-timeout" default:"5s" usage:"time a write waits for a leader before 503"`
+	LeaderTimeout  time.Duration `flag:"leader-timeout" default:"5s" zero:"no" usage:"time a write waits for a leader before 503"`
 	StopTimeout    time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
 	WebhookTimeout time.Duration `flag:"webhook-timeout" default:"10s" usage:"time a webhook has to answer"`
 	ProbeInterval  time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`

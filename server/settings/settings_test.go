@@ -48,6 +48,14 @@ func TestFaultsAreReportedTogether(t *testing.T) {
 	}
 }
 
+// A number that cannot be read is none below the smallest, too.
+func TestNumbersThatCannotBeReadAreOneFault(t *testing.T) {
+	t.Setenv("FLAGRAFT_MAX_REQUESTS", "many")
+	_, err := load(t)
+	require.ErrorContains(t, err, "FLAGRAFT_MAX_REQUESTS")
+	require.NotContains(t, err.Error(), "must be above 0")
+}
+
 func TestSecretsFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
