@@ -227,7 +227,6 @@ func TestImportKeepsEqualOptions(t *testing.T) {
 	h.post("/api/v1/projects/1/features/", `{"name":"f","initial_value":"v","multivariate_options":[{"type":"unicode","string_value":"x","default_percentage_allocation":30},
 		{"type":"unicode","string_value":"x","default_percentage_allocation":20}]}`, 201)
 	file := h.export(1, "").Raw
-	require.Contains(t, file, `"initial_value":"<é> & more","value":"<\u00e9> & more"`, "as it is: escaped, HTML would exceed what an import takes")
 	h.post("/api/v1/projects/", `{"name":"Other","organisation":1}`, 201)
 	e := h.post("/api/v1/environments/", `{"name":"There","project":2}`, 201).id()
 	for range 2 {
