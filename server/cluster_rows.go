@@ -105,15 +105,23 @@ func (n *Node) transferLeadership(c *route.Call, in transferInput) (transferred,
 	if err := n.cluster.TransferTo(ctx, in.Node.Value); err != nil {
 		return transferred{}, operationError(err)
 	}
+	if leader, ok := n.handedOver(ctx, term, in.Node.Value); ok {
+		return transferred{&leader}, nil
+	}
+	return transferred{}, nil
+}
+
+// handedOver waits for the leader that a handover of that term led to: one of a later term, or the node that was asked for. It may be the leader
+// of before, as somebody else may have handed leadership back meanwhile.
+func (n *Node) handedOver(ctx context.Context, term uint64, to string) (leader string, ok bool) {
 	for ctx.Err() == nil {
-		// Not another leader than before: somebody else may have handed it back meanwhile.
-		now, ok := n.cluster.Leader()
-		if ok && (n.cluster.Term() > term || now.ID == in.Node.Value) {
-			return transferred{&now.ID}, nil
+		now, known := n.cluster.Leader()
+		if known && (n.cluster.Term() > term || now.ID == to) {
+			return now.ID, true
 		}
 		pause(ctx, 5*time.Millisecond)
 	}
-	return transferred{}, nil
+	return "", false
 }
 
 // operationError is a refusal of the cluster as an answer.

@@ -122,7 +122,7 @@ func TestRefusedBodyIsAnsweredToSlowClients(t *testing.T) {
 	_, err = io.WriteString(c, "POST /api/v1/identities/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1200000\r\n\r\n")
 	for range 4 {
 		require.NoError(t, err)
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(150 * time.Millisecond)
 		_, err = io.WriteString(c, part)
 	}
 	require.NoError(t, err)
