@@ -24,8 +24,10 @@ var wholeDocument = [][]byte{
 	[]byte("flagsmith-ruby-sdk/"), []byte("flagsmith-php-sdk/"), []byte("flagsmith-dotnet-sdk/"), []byte("flagsmith-elixir-sdk/"),
 	[]byte("flagsmith-js-sdk/"), []byte("flagsmith-edge-proxy/"),
 	// The edge-proxy, the JavaScript command line and SDKs of before they said who
-	// they are send the name of their HTTP library.
-	[]byte("python-httpx/"), []byte("python-requests/"), []byte("node-fetch"), []byte("okhttp/"), []byte("reqwest/"),
+	// they are send the name of their HTTP library, or of what runs them: the Node SDK
+	// follows a Link since 6.2, and says who it is since then; 4.0 to 6.1 call the
+	// runtime's own fetch.
+	[]byte("python-httpx/"), []byte("python-requests/"), []byte("node"), []byte("undici"), []byte("Bun/"), []byte("Deno/"), []byte("okhttp/"), []byte("reqwest/"),
 	[]byte("Faraday "), []byte("GuzzleHttp/"), []byte("Symfony HttpClient"), []byte("hackney/"), []byte("go-resty/"),
 }
 

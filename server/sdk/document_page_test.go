@@ -139,10 +139,11 @@ func TestWhoGetsPages(t *testing.T) {
 	for _, agent := range []string{
 		pythonAgent, "flagsmith-java-sdk/7.4.3", "flagsmith-rust-sdk/3.1.2", "flagsmith-ruby-sdk/1", "flagsmith-php-sdk/1", "flagsmith-dotnet-sdk/9.0.0",
 		"flagsmith-elixir-sdk/2.3.1", "python-httpx/0.27.0", "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)", "",
+		"node", "undici", "Bun/1.1.0", "Deno/1.40.0", // the Node SDK up to 6.1
 	} {
 		require.False(t, paged(agent), agent)
 	}
-	for _, agent := range []string{nodeAgent, "flagsmith-go-sdk/5.0.0", "Go-http-client/1.1", "curl/8"} {
+	for _, agent := range []string{nodeAgent, "unknown", "flagsmith-go-sdk/5.0.0", "Go-http-client/1.1", "curl/8"} {
 		require.True(t, paged(agent), agent)
 	}
 	require.Equal(t, everybody(60, "v"), identifiers(t, h.document("User-Agent", pythonAgent)))
