@@ -92,6 +92,80 @@ test('switching off an override with a variant leaves its value alone', async ({
   expect(await stored()).toMatchObject({ enabled: true, ...own })
 })
 
+test('an override that is there keeps its value when it is switched on by name', async ({ page }) => {
+  const { id } = await make('named', { initial_value: 'common' })
+  const featureStates = `/api/v1/environments/${key}/edge-identities-featurestates`
+  await api.send('PUT', featureStates, { identifier: 'cleo', feature: id, enabled: false, feature_state_value: 'own' })
+  const stored = async () => (await api.send('GET', `/api/v1/environments/${key}/edge-identity-overrides?feature=${id}`)).results.map((o: any) => [o.identifier, o.feature_state.enabled, o.feature_state.feature_state_value])
+  await go(page, `${here()}/features/${id}/overrides`)
+  const name = async (identifier: string) => {
+    await panel(page).getByLabel('Identifier').fill(identifier)
+    await panel(page).getByRole('button', { name: 'Switch on for it' }).click()
+  }
+  await name(' cleo ')
+  await expect(receipt(page, 'named switched on for cleo')).toBeVisible()
+  expect(await stored()).toEqual([['cleo', true, 'own']])
+  await receipt(page, 'named switched on for cleo').getByRole('button', { name: 'Undo' }).click()
+  await expect(receipt(page, 'named switched off for cleo')).toBeVisible()
+  expect(await stored()).toEqual([['cleo', false, 'own']])
+  await name('dora')
+  await receipt(page, 'Override for dora made').getByRole('button', { name: 'Undo' }).click()
+  await expect(receipt(page, 'Override for dora removed')).toBeVisible()
+  expect(await stored()).toEqual([['cleo', false, 'own']])
+})
+
+test('the override of an identifier with blanks around it is its own', async ({ page }) => {
+  const { id } = await make('blanks', { initial_value: 'common' })
+  const asked = await fetch(`${nodes[0]!.origin}/api/v1/identities/?identifier=%20eve%20`, { headers: { 'X-Environment-Key': key } })
+  expect(asked.ok).toBe(true)
+  const eve = (await api.send('GET', `/api/v1/environments/${key}/edge-identities/?q=${encodeURIComponent('" eve "')}`)).results[0]
+  await api.send('POST', `/api/v1/environments/${key}/edge-identities/${eve.identity_uuid}/edge-featurestates/`, { feature: id, enabled: true, feature_state_value: 'own' })
+  const stored = async () => (await api.send('GET', `/api/v1/environments/${key}/edge-identity-overrides?feature=${id}`)).results.map((o: any) => [o.identifier, o.feature_state.enabled])
+  await go(page, `${here()}/features/${id}/overrides`)
+  await panel(page).getByRole('switch', { name: 'blanks for eve' }).click()
+  await expect(receipt(page, 'blanks switched off for')).toBeVisible()
+  expect(await stored()).toEqual([[' eve ', false]])
+  await panel(page).getByRole('button', { name: 'Remove the override for' }).click()
+  await expect(receipt(page, 'removed')).toBeVisible()
+  expect(await stored()).toEqual([])
+})
+
+test('the history brings back what has other rows, or fewer variants, since', async ({ page }) => {
+  const { id } = await make('since', { initial_value: 'common' })
+  const [{ id: red }, { id: blue }] = [await option(id, 'red'), await option(id, 'blue')]
+  const rules = [{ type: 'ALL', rules: [{ type: 'ANY', conditions: [{ operator: 'EQUAL', property: 'p', value: 'since' }] }] }]
+  const segment = (await api.send('POST', '/api/v1/projects/1/segments/', { name: 'of-since', project: 1, rules })).id
+  const path = `/api/__future__/environments/${key}/features/${id}/`
+  await api.send('PATCH', path, { segment_overrides: [{ segment: { id: segment }, enabled: true, value: { type: 'string', value: 'seg' }, variants: [{ id: red, weight: 10 }, { id: blue, weight: 20 }] }] })
+  await api.send('DELETE', `${path}segment-overrides/${segment}/`)
+  const identity = (method: string, value?: string) =>
+    api.send(method, `/api/v1/environments/${key}/edge-identities-featurestates`, { identifier: 'fay', feature: id, enabled: true, feature_state_value: value })
+  await identity('PUT', '1')
+  await identity('PUT', '2')
+  await identity('DELETE')
+  await identity('PUT', '3') // another row
+  await api.send('DELETE', `/api/v1/projects/1/features/${id}/mv-options/${blue}/`)
+  await go(page, `${here()}/features/${id}/history`)
+  const events = panel(page).locator('.history-event')
+  const fay = async () => (await api.send('GET', `/api/v1/environments/${key}/edge-identity-overrides?feature=${id}`)).results.map((o: any) => o.feature_state.feature_state_value)
+  const undo = async (text: RegExp) => {
+    await events.filter({ hasText: text }).first().getByRole('button', { name: /^Undo/ }).click()
+    await expect(receipt(page, 'since as before')).toContainText('live')
+    await receipt(page, 'since as before').getByRole('button', { name: 'Dismiss' }).click()
+    await expect(receipt(page, 'since as before')).toHaveCount(0)
+  }
+  await undo(/Value for fay12/)
+  expect(await fay()).toEqual(['1'])
+  await undo(/Override for fay removed/)
+  expect(await fay()).toEqual(['2'])
+  await undo(/Override for of-since removed/)
+  expect((await state(id)).segment_overrides).toMatchObject([{ enabled: true, value: { value: 'seg' }, variants: [{ id: red, weight: 10 }] }])
+  // A variant cannot come back, so that nothing claims it.
+  await expect(events.filter({ hasText: /Variant (made|removed)/ })).toHaveCount(3)
+  await expect(events.filter({ hasText: /Variant (made|removed)/ }).getByRole('button')).toHaveCount(0)
+  await expect(page.locator('.receipt.failed')).toHaveCount(0)
+})
+
 test('keys of an input method neither save nor close', async ({ page }) => {
   const { id } = await make('composed', { initial_value: 'old' })
   await go(page, `${here()}/features`)

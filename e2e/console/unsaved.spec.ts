@@ -112,7 +112,7 @@ test('a button that is pressed twice does one thing', async ({ page }) => {
   await expect(receipt(page, 'Segment overrides of twice changed')).toHaveCount(1)
   await expect(panel(page).getByRole('button', { name: 'Save overrides' })).toBeDisabled()
   expect(overridden()).toBe(1)
-  const removed = await slowly(page, '**/edge-identities-featurestates', 'DELETE')
+  const removed = await slowly(page, '**/edge-featurestates/*/', 'DELETE')
   await panel(page).getByRole('button', { name: 'Remove the override for bob' }).dblclick({ delay: 50 })
   await expect(panel(page).getByText('bob', { exact: true })).toHaveCount(0)
   expect(removed()).toBe(1)
@@ -138,6 +138,22 @@ test('a schedule that is run by two presses takes one backup', async ({ page }) 
   await page.getByRole('button', { name: 'Run now' }).dblclick({ delay: 50 })
   await expect(receipt(page, 'A backup of twice')).toHaveCount(1)
   expect(run()).toBe(1)
+})
+
+test('what is under way for one thing does not stop another', async ({ page }) => {
+  const { id } = await make('several')
+  for (const string_value of ['red', 'blue']) await api.send('POST', `/api/v1/projects/1/features/${id}/mv-options/`, { feature: id, type: 'unicode', string_value, default_percentage_allocation: 0 })
+  for (const name of ['alpha', 'beta']) await api.send('POST', '/api/flagraft/v1/backups/schedules/', { name, when: '6h', target: name, keep: 1 })
+  await go(page, `/features/${id}`)
+  const dropped = await slowly(page, '**/mv-options/**', 'DELETE')
+  for (const i of [0, 1]) await panel(page).getByRole('button', { name: 'Remove', exact: true }).nth(i).click()
+  await expect(panel(page).getByRole('button', { name: 'Remove', exact: true })).toHaveCount(0)
+  expect(dropped()).toBe(2)
+  await page.getByRole('link', { name: 'Cluster' }).click()
+  const run = await slowly(page, '**/schedules/*/run/', 'POST')
+  for (const name of ['alpha', 'beta']) await page.getByRole('row', { name }).getByRole('button', { name: 'Run now' }).click()
+  for (const name of ['alpha', 'beta']) await expect(receipt(page, `A backup of ${name}`)).toBeVisible()
+  expect(run()).toBe(2)
 })
 
 test('what is typed while a save is under way stays', async ({ page }) => {
@@ -251,6 +267,18 @@ test('toasts leave the buttons of the panel free', async ({ page }) => {
   }
 })
 
+test('what lies under the toasts of a narrow screen can be scrolled to above them', async ({ page }) => {
+  const { id } = await make('lifted')
+  await go(page, `/features/${id}/overrides`)
+  await page.setViewportSize({ width: 360, height: 740 })
+  for (const who of ['ann', 'bea', 'cem']) {
+    await panel(page).getByLabel('Identifier').fill(who)
+    await panel(page).getByRole('button', { name: 'Switch on for it' }).click({ timeout: 15_000 })
+    await expect(receipt(page, `Override for ${who} made`)).toBeVisible()
+  }
+  await fits(page)
+})
+
 test('a refused change is not shown, also where nothing can be read', async ({ page }) => {
   const { id } = await make('refused', { initial_value: 'old' })
   await api.send('POST', '/api/v1/projects/1/tags/', { label: 'refused tag', color: '#333333', project: 1 })
@@ -266,6 +294,14 @@ test('a refused change is not shown, also where nothing can be read', async ({ p
   await tick.evaluate((e: HTMLInputElement) => e.click())
   await expect(receipt(page, 'has the tag')).toContainText('Not now.')
   await expect(tick).not.toBeChecked()
+  await page.unroute('**/api/**')
+  await row.click()
+  const undo = receipt(page, 'refused switched on').getByRole('button', { name: 'Undo' })
+  await expect(undo).toBeVisible()
+  await page.route('**/api/**', r => r.fulfill({ status: 503, headers: { 'Retry-After': '1' }, json: { detail: 'Not now.' } }))
+  await undo.click()
+  await expect(receipt(page, 'refused switched off')).toContainText('Not now.')
+  await expect(row).toBeChecked()
 })
 
 test('where a change shows is asked again after a pause, and not of a toast that is gone', async ({ page }) => {

@@ -1,11 +1,26 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { dismiss, receipts, type Receipt } from '../state/receipts'
 import { Icon } from './Icon'
 
-/** Receipts tell what became of changes, in a corner and to screen readers. */
+/**
+ * Receipts tell what became of changes, in a corner and to screen readers. What scrolls has as much room at its end (--toasts), so that nothing has
+ * to stay under them.
+ */
 export function Receipts() {
+  const ref = useRef<HTMLElement>(null)
+  const none = receipts.value.length === 0
+  useEffect(() => {
+    if (none) return
+    const { style } = document.documentElement
+    const measure = new ResizeObserver(([entry]) => style.setProperty('--toasts', `${innerHeight - entry!.target.getBoundingClientRect().top}px`))
+    measure.observe(ref.current!)
+    return () => {
+      measure.disconnect()
+      style.removeProperty('--toasts')
+    }
+  }, [none])
   return (
-    <section class="receipts" aria-label="What became of changes" aria-live="polite" aria-relevant="additions text">
+    <section ref={ref} class="receipts" aria-label="What became of changes" aria-live="polite" aria-relevant="additions text">
       {receipts.value.map(r => (
         <Toast key={r.id} receipt={r} />
       ))}

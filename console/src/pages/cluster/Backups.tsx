@@ -28,7 +28,10 @@ export function Backups() {
     setBusy(false)
   }
   const patch = (s: Schedule, body: Partial<Schedule>, label: string) => write('PATCH', `${schedulesPath}${s.id}/`, body, { label, models }).catch(() => {})
-  const run = useOnce((s: Schedule) => write('POST', `${schedulesPath}${s.id}/run/`, undefined, { label: `A backup of ${s.name} is being taken`, models }))
+  const run = useOnce(
+    (s: Schedule) => write('POST', `${schedulesPath}${s.id}/run/`, undefined, { label: `A backup of ${s.name} is being taken`, models }),
+    s => s.id,
+  )
   return (
     <Sheet
       title="Backups"

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
+import { get } from '../../api/request'
 import type { Scalar } from '../../api/types'
 import { write } from '../../api/write'
 import { environmentLink } from '../../links'
@@ -8,40 +9,48 @@ import { Icon } from '../../parts/Icon'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useForm } from '../../parts/useForm'
-import { whole, type Share } from '../identities/identity'
+import { environmentPath, inputOf, overrideModels, removeOverride, saveOverride, whole, type Override } from '../identities/identity'
 import { shown, stateModels, type Spot } from './flag'
 
-interface Override {
+interface Overridden {
   identifier: string
   identity_uuid: string
-  feature_state: { featurestate_uuid: string; enabled: boolean; feature_state_value: Scalar; multivariate_feature_state_values: Share[] }
+  feature_state: Override
+}
+
+interface Listed {
+  results: Overridden[]
 }
 
 /** IdentityOverrides are for single identities, and come before every segment. */
 export function IdentityOverrides({ spot }: { spot: Spot }) {
   const { feature, environment } = spot
-  const base = `/api/v1/environments/${encodeURIComponent(environment.api_key)}`
-  const overrides = useQuery<{ results: Override[] }>(`${base}/edge-identity-overrides?feature=${feature.id}`, stateModels)
-  const put = (identifier: string, enabled: boolean, value: Scalar, label: string, undo?: () => unknown, more?: object) =>
-    write('PUT', `${base}/edge-identities-featurestates`, { identifier, feature: feature.id, enabled, feature_state_value: value, ...more }, {
-      label,
-      models: stateModels,
-      environment: environment.api_key,
-      undo,
-    })
-  const remove = async (o: Override) => {
-    const { enabled, feature_state_value, multivariate_feature_state_values } = await whole(o.feature_state, `Override for ${o.identifier}`)
-    await write('DELETE', `${base}/edge-identities-featurestates`, { identifier: o.identifier, feature: feature.id }, {
-      label: `Override for ${o.identifier} removed`,
-      models: stateModels,
-      environment: environment.api_key,
-      undo: () => put(o.identifier, enabled, feature_state_value, `Override for ${o.identifier} is back`, undefined, { multivariate_feature_state_values }),
-    })
+  const list = `${environmentPath(environment.api_key)}/edge-identity-overrides?feature=${feature.id}`
+  const overrides = useQuery<Listed>(list, stateModels)
+  // By uuid: an identifier that begins or ends with blanks, as clients may send it, would come without them and be another identity's.
+  const whose = (o: Overridden) => ({ environment, identity: o })
+  const stored = (o: Overridden) => whole(o.feature_state, `Override for ${o.identifier}`)
+  const remove = async (o: Overridden) => {
+    const before = await stored(o)
+    await removeOverride(whose(o), before, `Override for ${o.identifier} removed`, () => saveOverride(whose(o), undefined, inputOf(before), `Override for ${o.identifier} is back`))
   }
-  const flip = async (o: Override, to: boolean) => {
-    const value = (await whole(o.feature_state, `Override for ${o.identifier}`)).feature_state_value
-    const set = (on: boolean): Promise<unknown> => put(o.identifier, on, value, `${feature.name} switched ${on ? 'on' : 'off'} for ${o.identifier}`, () => set(!on))
+  const flip = async (o: Overridden, to: boolean) => {
+    const before = await stored(o)
+    const set = (on: boolean): Promise<unknown> =>
+      saveOverride(whose(o), before, { ...inputOf(before), enabled: on }, `${feature.name} switched ${on ? 'on' : 'off'} for ${o.identifier}`, () => set(!on))
     await set(to)
+  }
+  // An override that there is already keeps its value.
+  const make = async (identifier: string, enabled: boolean, value: Scalar) => {
+    const there = (await get<Listed>(list)).results.find(o => o.identifier === identifier)
+    if (there) return flip(there, enabled)
+    const path = `${environmentPath(environment.api_key)}/edge-identities-featurestates`
+    await write('PUT', path, { identifier, feature: feature.id, enabled, feature_state_value: value }, {
+      label: `Override for ${identifier} made`,
+      models: overrideModels,
+      environment: environment.api_key,
+      undo: () => write('DELETE', path, { identifier, feature: feature.id }, { label: `Override for ${identifier} removed`, models: overrideModels, environment: environment.api_key }),
+    })
   }
   return (
     <section class="block" aria-labelledby="identity-overrides">
@@ -50,7 +59,7 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
       {overrides.error && <p class="field-error">{overrides.error}</p>}
       <ul class="overrides">
         {overrides.data?.results.map(o => (
-          <li key={o.identifier} class="override">
+          <li key={o.identity_uuid} class="override">
             <div class="override-head">
               <Icon name="identity" size={16} />
               <a class="override-name" href={environmentLink(spot.project, environment.api_key, 'identities', o.identity_uuid)}>
@@ -67,18 +76,18 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
           </li>
         ))}
       </ul>
-      <NewOverride spot={spot} put={put} />
+      <NewOverride spot={spot} make={make} />
     </section>
   )
 }
 
-type Put = (identifier: string, enabled: boolean, value: Scalar, label: string) => Promise<unknown>
+type Make = (identifier: string, enabled: boolean, value: Scalar) => Promise<unknown>
 
-function NewOverride({ spot: { feature }, put }: { spot: Spot; put: Put }) {
+function NewOverride({ spot: { feature }, make }: { spot: Spot; make: Make }) {
   const [identifier, setIdentifier] = useState('')
   const state = feature.environment_feature_state
   const form = useForm(async () => {
-    await put(identifier, !(state?.enabled ?? false), state?.feature_state_value ?? null, `Override for ${identifier} made`)
+    await make(identifier.trim(), !(state?.enabled ?? false), state?.feature_state_value ?? null)
     setIdentifier('')
   })
   return (

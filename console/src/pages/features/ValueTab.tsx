@@ -31,12 +31,14 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
     const label = 'value' in state ? `${feature.name} set to ${shown(untyped(draft.value))}` : `Shares of ${feature.name} changed`
     return save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`))
   })
-  const remove = useOnce((o: MultivariateOption) =>
-    write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
-      label: `Variant removed from ${feature.name}, in all environments`,
-      models: featureModels,
-      environment: spot.environment.api_key,
-    }),
+  const remove = useOnce(
+    (o: MultivariateOption) =>
+      write('DELETE', `/api/v1/projects/${project}/features/${feature.id}/mv-options/${o.id}/`, undefined, {
+        label: `Variant removed from ${feature.name}, in all environments`,
+        models: featureModels,
+        environment: spot.environment.api_key,
+      }),
+    o => o.id,
   )
 
   return (

@@ -22,7 +22,7 @@ export interface Spot {
 
 /** switchFlag turns a feature on or off; the list shows it at once. */
 export function switchFlag(spot: Spot, enabled: boolean): Promise<unknown> {
-  return assuming(spot, { enabled }, save(spot, { enabled }, `${spot.feature.name} switched ${enabled ? 'on' : 'off'}`, () => switchFlag(spot, !enabled)))
+  return assuming(spot, { enabled }, save(spot, { enabled }, `${spot.feature.name} switched ${enabled ? 'on' : 'off'}`, () => switchFlag(withState(spot, { enabled }), !enabled)))
 }
 
 /** setValue gives a feature another value. */
@@ -31,13 +31,14 @@ export function setValue(spot: Spot, value: Scalar): Promise<unknown> {
   return assuming(
     spot,
     { feature_state_value: value },
-    save(spot, { value: typed(value) }, `${spot.feature.name} set to ${shown(value)}`, () => setValue(withValue(spot, value), before)),
+    save(spot, { value: typed(value) }, `${spot.feature.name} set to ${shown(value)}`, () => setValue(withState(spot, { feature_state_value: value }), before)),
   )
 }
 
-function withValue(spot: Spot, value: Scalar): Spot {
+/** withState is a spot after a change: what an undo that is refused goes back to. */
+function withState(spot: Spot, change: Partial<State>): Spot {
   const state = spot.feature.environment_feature_state
-  return { ...spot, feature: { ...spot.feature, environment_feature_state: state && { ...state, feature_state_value: value } } }
+  return { ...spot, feature: { ...spot.feature, environment_feature_state: state && { ...state, ...change } } }
 }
 
 /** save changes the default of a feature in an environment. */

@@ -1,5 +1,8 @@
-import type { Flag, FlagOverride, FlagState, Scalar } from '../../api/types'
+import { messageOf } from '../../api/error'
+import { get } from '../../api/request'
+import type { Feature, Flag, FlagOverride, FlagState, Page, Scalar } from '../../api/types'
 import { write } from '../../api/write'
+import { failed } from '../../state/receipts'
 import { save, saveAll, saveOverrides, stateModels, typed, type Spot } from './flag'
 import type { FeatureChange, FeatureEvent, Share } from './history'
 
@@ -10,26 +13,30 @@ type Override = Omit<FlagOverride, 'priority'>
 
 /** undoing gives what brings it back, with a label for the receipt, or null when that is not all there is to it, or no longer fits. */
 export function undoing(e: FeatureEvent, spot: Spot, now: Flag): ((label: string) => Promise<unknown>) | null {
+  if (e.changes.some(c => c.scope === 'variant')) return null // the variant itself does not come back, or go
   const states = e.changes.filter(c => c.model === 'FeatureState')
   if (states.length === 1 && states[0]!.scope === 'identity') return identityBefore(states[0]!, spot)
   const [d, ...more] = states.filter(c => c.scope !== 'segment')
   const ofSegments = e.changes.filter(c => c.scope === 'segment')
-  const overrides = ofSegments.length > 0 ? overridesBefore(ofSegments, now.segment_overrides) : []
+  const overrides = ofSegments.length > 0 ? overridesBefore(ofSegments, now.segment_overrides, spot.feature) : []
   if (!overrides || more.length > 0) return null
   if (!d) return ofSegments.length > 0 ? label => saveOverrides(spot, overrides, label) : null
-  const state = stateBefore(d)
+  const state = stateBefore(d, spot.feature)
   if (d.scope !== 'default' || d.change_type !== 'UPDATE' || Object.keys(state).length === 0) return null
   if (ofSegments.length === 0) return label => save(spot, state, label)
   return label => saveAll(spot, { ...now.environment_default, ...state }, overrides, label)
 }
 
+/** sharesBefore are the shares of those variants that are still there: with the others the server refuses all of it. */
+const sharesBefore = (v: unknown, feature: Feature) => ((v as Share[] | null) ?? []).filter(s => feature.multivariate_options.some(o => o.id === s.option))
+
 /** stateBefore is what a state held, as far as the change tells. */
-function stateBefore(c: FeatureChange): Partial<FlagState> {
+function stateBefore(c: FeatureChange, feature: Feature): Partial<FlagState> {
   const before: Partial<FlagState> = {}
   for (const f of c.changes) {
     if (f.field === 'enabled') before.enabled = Boolean(f.old)
     if (f.field === 'value') before.value = typed(f.old as Scalar)
-    if (f.field === 'multivariate') before.variants = ((f.old as Share[] | null) ?? []).map(s => ({ id: s.option, weight: s.percentage }))
+    if (f.field === 'multivariate') before.variants = sharesBefore(f.old, feature).map(s => ({ id: s.option, weight: s.percentage }))
   }
   return before
 }
@@ -38,14 +45,14 @@ function stateBefore(c: FeatureChange): Partial<FlagState> {
  * overridesBefore are the overrides as they are now but for what was changed; null when that does not fit any more: a segment is gone, or an
  * override was removed or made meanwhile.
  */
-function overridesBefore(changes: FeatureChange[], now: FlagOverride[]): Override[] | null {
+function overridesBefore(changes: FeatureChange[], now: FlagOverride[], feature: Feature): Override[] | null {
   let overrides = now.map(o => ({ ...o }))
   for (const c of changes) {
     if (c.target === null || c.name === '' || (c.change_type === 'DELETE') === now.some(o => o.segment.id === c.target)) return null
   }
   for (const c of changes) {
     const segment = { id: c.target! }
-    const before = c.model === 'FeatureState' ? stateBefore(c) : priorityBefore(c)
+    const before = c.model === 'FeatureState' ? stateBefore(c, feature) : priorityBefore(c)
     const there = overrides.find(o => o.segment.id === segment.id)
     if (c.change_type === 'CREATE') overrides = overrides.filter(o => o !== there)
     else if (there) Object.assign(there, before)
@@ -59,7 +66,10 @@ function priorityBefore(c: FeatureChange): { priority?: number } {
   return typeof priority === 'number' ? { priority } : {}
 }
 
-/** identityBefore makes, changes or removes the override of an identity. */
+/**
+ * identityBefore makes, changes or removes the override of an identity: the one that there is now, which is another row than the change tells of
+ * when it was removed and came back.
+ */
 function identityBefore(c: FeatureChange, { environment, feature }: Spot): ((label: string) => Promise<unknown>) | null {
   if (c.target === null || c.name === '') return null
   const path = `/api/v1/environments/${encodeURIComponent(environment.api_key)}/identities/${c.target}/featurestates/`
@@ -68,14 +78,19 @@ function identityBefore(c: FeatureChange, { environment, feature }: Spot): ((lab
     if (f.field === 'enabled') state.enabled = Boolean(f.old)
     if (f.field === 'value') state.feature_state_value = f.old
     if (f.field === 'multivariate') {
-      state.multivariate_feature_state_values = ((f.old as Share[] | null) ?? []).map(s => ({ multivariate_feature_option: s.option, percentage_allocation: s.percentage }))
+      state.multivariate_feature_state_values = sharesBefore(f.old, feature).map(s => ({ multivariate_feature_option: s.option, percentage_allocation: s.percentage }))
     }
   }
   if (c.change_type === 'UPDATE' && Object.keys(state).length === 0) return null
-  return label => {
+  return async label => {
+    const now = await get<Page<{ id: number }>>(`${path}?feature=${feature.id}`).catch((e: unknown) => {
+      failed(label, messageOf(e))
+      throw e
+    })
+    const there = now.results[0]
     const w = { label, models: ['Identity', ...stateModels], environment: environment.api_key }
-    if (c.change_type === 'CREATE') return write('DELETE', `${path}${c.id}/`, undefined, w)
-    if (c.change_type === 'UPDATE') return write('PATCH', `${path}${c.id}/`, state, w)
-    return write('POST', path, { feature: feature.id, enabled: false, ...state }, w)
+    if (there) return c.change_type === 'CREATE' ? write('DELETE', `${path}${there.id}/`, undefined, w) : write('PATCH', `${path}${there.id}/`, state, w)
+    if (c.change_type === 'DELETE') return write('POST', path, { feature: feature.id, enabled: false, ...state }, w)
+    return failed(label, `${c.name} has no override any more.`)
   }
 }

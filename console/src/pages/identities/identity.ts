@@ -51,23 +51,29 @@ export interface Person {
   identity: Identity
 }
 
+/** Owner is what of a person its addresses tell. */
+export interface Owner {
+  environment: Pick<Person['environment'], 'api_key'>
+  identity: Pick<Identity, 'identity_uuid'>
+}
+
 export const environmentPath = (key: string) => `/api/v1/environments/${encodeURIComponent(key)}`
-export const identityPath = (p: Person) => `${environmentPath(p.environment.api_key)}/edge-identities/${p.identity.identity_uuid}/`
+export const identityPath = (p: Owner) => `${environmentPath(p.environment.api_key)}/edge-identities/${p.identity.identity_uuid}/`
 
 /** linkOf is the address of an identity, with its explanation of a flag when one is named. */
 export const linkOf = (p: Pick<Person, 'project' | 'environment'>, id: number, flag?: string) =>
   environmentLink(p.project, p.environment.api_key, 'identities', id, ...(flag === undefined ? [] : [encodeURIComponent(flag)]))
-export const overridesPath = (p: Person) => `${identityPath(p)}edge-featurestates/`
+export const overridesPath = (p: Owner) => `${identityPath(p)}edge-featurestates/`
 
 export type OverrideInput = Omit<Override, 'featurestate_uuid'>
 
 /** saveOverride makes the identity's own state of a feature, or changes the one there is. */
-export function saveOverride(p: Person, known: Override | undefined, input: OverrideInput, label: string, undo?: () => unknown, quiet = false) {
+export function saveOverride(p: Owner, known: Override | undefined, input: OverrideInput, label: string, undo?: () => unknown, quiet = false) {
   const w = { label, models: overrideModels, environment: p.environment.api_key, undo, quiet }
   return known ? write<Override>('PUT', `${overridesPath(p)}${known.featurestate_uuid}/`, input, w) : write<Override>('POST', overridesPath(p), input, w)
 }
 
-export function removeOverride(p: Person, o: Override, label: string, undo?: () => unknown) {
+export function removeOverride(p: Owner, o: Override, label: string, undo?: () => unknown) {
   return write('DELETE', `${overridesPath(p)}${o.featurestate_uuid}/`, undefined, { label, models: overrideModels, environment: p.environment.api_key, undo })
 }
 
