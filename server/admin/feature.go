@@ -162,10 +162,11 @@ func (c *Ctx) featureScope(environment, segment route.Optional[uint64]) (feature
 	}
 	if segment.Set {
 		scope.segments = map[uint64]*fsm.FeatureState{}
+		wins := map[uint64]int64{} // priority by feature: a segment may override one twice
 		for fs := range fsm.FeatureSegmentsBySegment.Refs(c, segment.Value, environment.Value) {
 			for s := range fsm.FeatureStatesByFeatureSegment.Refs(c, fs.ID) {
-				if scope.segments[s.Feature] == nil {
-					scope.segments[s.Feature] = s
+				if best, ok := wins[s.Feature]; s.LiveFrom <= c.Now() && (!ok || fs.Priority < best) {
+					scope.segments[s.Feature], wins[s.Feature] = s, fs.Priority
 				}
 			}
 		}
@@ -232,11 +233,11 @@ func liveText(from fsm.Time) *string {
 	return &text
 }
 
-// overridingSegments counts the segments that override the feature in the environment of the scope; one may do so twice.
+// overridingSegments counts the segments that override the feature in the environment of the scope by now; one may do so twice.
 func (f featureScope) overridingSegments(feature uint64) int {
 	var seen []uint64
 	for s := range fsm.FeatureStatesByEnvironment.Refs(f.c, f.environment, fsm.StateSegment, feature) {
-		if fs := fsm.FeatureSegments.Ref(f.c, s.FeatureSegment); fs != nil && !slices.Contains(seen, fs.Segment) {
+		if fs := fsm.FeatureSegments.Ref(f.c, s.FeatureSegment); fs != nil && s.LiveFrom <= f.c.Now() && !slices.Contains(seen, fs.Segment) {
 			seen = append(seen, fs.Segment)
 		}
 	}

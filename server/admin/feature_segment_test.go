@@ -155,3 +155,25 @@ func TestNoPriorityPastTheLast(t *testing.T) {
 	override("e", `,"priority":2147483647`)
 	require.Equal(t, []string{"3:7", "4:2147483644", "1:2147483645", "5:2147483646", "2:2147483647"}, h.priorities(f))
 }
+
+// TestListedOverrideIsTheServedOne: the feature list shows, of a segment that overrides a feature twice, the override that wins, and none
+// that is still to come.
+func TestListedOverrideIsTheServedOne(t *testing.T) {
+	h := newHarness(t)
+	f, a, b := h.feature(`{"name":"f"}`), h.segment("a"), h.segment("b")
+	target := fmt.Sprintf("/api/v1/environments/env-key/features/%d/create-segment-override/", f)
+	override := func(segment uint64, value string) uint64 {
+		return h.post(target, fmt.Sprintf(`{"feature_segment":{"segment":%d,"priority":0},"feature_state_value":{"string_value":%q}}`, segment, value), 201).id()
+	}
+	shown := func(segment uint64) string {
+		return h.get(fmt.Sprintf("%s%d/?environment=1&segment=%d", h.features(), f, segment), 200).Raw
+	}
+	override(a, "older")
+	newer := override(a, "newer")
+	require.Contains(t, shown(a), fmt.Sprintf(`"segment_feature_state":{"id":%d,"feature_state_value":"newer"`, newer), "it took the first place")
+	later := override(b, "later")
+	h.patch(fmt.Sprintf("%s%d/", featureStates, later), `{"live_from":"2100-01-01T00:00:00Z"}`, 200)
+	require.Contains(t, shown(b), `"segment_feature_state":null,"num_segment_overrides":1,`)
+	h.patch(fmt.Sprintf("%s%d/", featureStates, newer), `{"live_from":"2100-01-01T00:00:00Z"}`, 200)
+	require.Contains(t, shown(a), `"feature_state_value":"older"`)
+}
