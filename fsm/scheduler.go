@@ -139,6 +139,12 @@ func (s *Scheduler) turns(ctx context.Context, job scheduled, now Time) error {
 	return nil
 }
 
+// waits reports whether a time of the Scheduler's own, set at most so long ahead, is still to come. What lies further ahead was set by a
+// clock that was wrong and has been put right.
+func waits(until, now Time, atMost time.Duration) bool {
+	return now < until && until <= now.Add(atMost)
+}
+
 func (s *Scheduler) expiredAnswers(r Reader, now Time) func(*Tx) {
 	return sweep(IdempotencyKeys, IdempotencyKeysByTime.Refs(r), sizesOf(r).answers, s.retention.IdempotencyBytes, func(k *IdempotencyKey) (bool, uint64) {
 		return k.Created.Add(s.retention.Idempotency) <= now, answerMemory.of(len(k.Body) + len(k.Header))

@@ -9,7 +9,7 @@ const limitsEvery = 30 * time.Second
 // apiCallLimits stops and resumes organisations whose API calls reached their
 // limit, or no longer do in a new month.
 func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
-	if now < s.limitsDue {
+	if waits(s.limitsDue, now, limitsEvery) {
 		return nil
 	}
 	var changed []Organisation

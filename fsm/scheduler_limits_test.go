@@ -47,4 +47,10 @@ func TestAPICallLimits(t *testing.T) {
 	require.False(t, serves())
 	now = now.Add(2 * time.Hour) // December
 	require.True(t, serves())
+
+	now = now.AddDate(1, 0, 0)
+	require.True(t, serves())
+	now = now.AddDate(-1, 0, 0) // the clock is put right
+	write(func(tx *Tx) { Usages.Put(tx, Usage{Environment: 1, Kind: UsageTraits, Bucket: TimeOf(now), Count: 5}) })
+	require.False(t, serves(), "it would be looked at in a year")
 }

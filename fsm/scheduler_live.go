@@ -22,7 +22,7 @@ func goLive[R any](s *Scheduler, rows Index[R], due func(*R) (from Time, id uint
 			if from > now || len(list) == s.most {
 				break
 			}
-			if key := (rowKey{rows.table.def.number, id}); s.putOff[key] <= now {
+			if key := (rowKey{rows.table.def.number, id}); !waits(s.putOff[key], now, putOffFor) {
 				list, keys = append(list, *row), append(keys, key)
 			}
 		}
@@ -57,7 +57,7 @@ func (s *Scheduler) passOver(err error, now Time) bool {
 	if s.putOff == nil {
 		s.putOff = map[rowKey]Time{}
 	}
-	maps.DeleteFunc(s.putOff, func(_ rowKey, until Time) bool { return until <= now })
+	maps.DeleteFunc(s.putOff, func(_ rowKey, until Time) bool { return !waits(until, now, putOffFor) })
 	key := s.tried[0]
 	s.putOff[key] = now.Add(putOffFor)
 	s.log.Error("what was scheduled cannot become live; those behind it go on", "table", registry.byNumber[key.table].name, "id", key.id, "error", err,

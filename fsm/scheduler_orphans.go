@@ -18,7 +18,7 @@ const (
 // write that was under way while the environment was deleted makes them again, and
 // an import whose leader died leaves them behind.
 func (s *Scheduler) orphanedIdentities(r Reader, now Time) func(*Tx) {
-	if now < s.orphansDue {
+	if waits(s.orphansDue, now, orphansEvery) {
 		return nil
 	}
 	var gone []uint64

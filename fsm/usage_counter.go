@@ -208,7 +208,8 @@ func (c *UsageCounter) run(ctx context.Context) {
 }
 
 // StampUsageEntry checks a usage entry that a node sent and dates it with the clock of the leader, who
-// proposes it: the clock of one other node, when it is ahead, must not move the time of the whole state.
+// proposes it: the clock of one other node, when it is ahead, must not move the time of the whole state, nor count
+// for days that have not begun.
 func StampUsageEntry(entry []byte, now time.Time) ([]byte, error) {
 	kind, body, err := splitEntry(entry)
 	var b usageBatch
@@ -222,5 +223,9 @@ func StampUsageEntry(entry []byte, now time.Time) ([]byte, error) {
 		return nil, err
 	}
 	b.Time = TimeOf(now)
+	today := TimeOf(now.Truncate(usageDay))
+	for i := range b.Counts {
+		b.Counts[i].Bucket = min(b.Counts[i].Bucket, today)
+	}
 	return newEntry(KindUsageBatch, BaseLevel, must(encMode.Marshal(&b))), nil
 }

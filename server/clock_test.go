@@ -109,6 +109,35 @@ func TestAfterAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// TestWhatExpiresGoesByTheClock: after a clock that was ahead, keys that are good until tomorrow are good, and links end when they should.
+func TestWhatExpiresGoesByTheClock(t *testing.T) {
+	t.Parallel()
+	n, putRight := startAhead(t, 365*24*time.Hour, func(st *settings.Settings) { st.LoginPerMinute = 0 })
+	admin, client := n.Admin(t), n.Client(t)
+	organisation := admin.Object("POST", "/api/v1/organisations/", `{"name":"O"}`, 201)["id"]
+	project := admin.Object("POST", "/api/v1/projects/", fmt.Sprintf(`{"name":"P","organisation":%v}`, organisation), 201)["id"]
+	putRight()
+	tomorrow := time.Now().Add(24 * time.Hour).UTC()
+	below := fmt.Sprintf("/api/v1/organisations/%v/", organisation)
+
+	key := admin.Object("POST", below+"master-api-keys/", map[string]any{"name": "k", "is_admin": true, "expiry_date": tomorrow.Format(time.RFC3339)}, 201)
+	require.Equal(t, false, key["has_expired"])
+	client.With("Authorization", fmt.Sprintf("Api-Key %v", key["key"])).Object("GET", "/api/v1/projects/"+fmt.Sprint(project)+"/", nil, 200)
+
+	link := admin.Object("POST", below+"invite-links/", map[string]any{"role": "USER", "expires_at": tomorrow.Format(time.RFC3339)}, 201)
+	admin.Object("POST", fmt.Sprintf("/api/v1/users/join/link/%v/", link["hash"]), nil, 200)
+
+	require.Equal(t, http.StatusNoContent, client.Do("POST", "/api/v1/auth/users/reset_password/", map[string]any{"email": servertest.AdminEmail}).Status)
+	links := 0
+	for token := range fsm.OneTimeTokens.All(n.State()) {
+		if token.User != 0 {
+			links++
+			require.Less(t, token.Expires, fsm.TimeOf(tomorrow.Add(time.Hour)), "it would be good for a year")
+		}
+	}
+	require.Equal(t, 1, links)
+}
+
 // TestOneNodesClockMovesNothing: the usage counts of a node whose clock is ahead must not carry the time of the state there, or what is
 // scheduled would go live before its time, and every date be one of the future.
 func TestOneNodesClockMovesNothing(t *testing.T) {
@@ -133,7 +162,8 @@ func TestOneNodesClockMovesNothing(t *testing.T) {
 	}, "no flags")
 	require.NoError(t, wrong.Stop(t.Context())) // sends what was counted
 	h.eventually(func() bool {
-		for range fsm.Usages.All(nodes[0].State()) {
+		for u := range fsm.Usages.All(nodes[0].State()) {
+			require.Less(t, u.Bucket, fsm.TimeOf(soon), "a day that has not begun")
 			return true
 		}
 		return false

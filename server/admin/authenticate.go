@@ -43,10 +43,10 @@ func (c *Ctx) credentials() (Principal, error) {
 		u, err := tokenUser(c, value)
 		return Principal{User: u}, err
 	case scheme == "Api-Key": // the reference compares this scheme's case
-		k, err := masterKey(c, strings.TrimSpace(value), c.Now())
+		k, err := masterKey(c, strings.TrimSpace(value), c.Wall())
 		return Principal{Key: k}, err
 	case strings.EqualFold(scheme, "bearer"): // an unknown one counts as none
-		if t, u, ok := accessToken(c, strings.TrimSpace(value), c.Now()); ok {
+		if t, u, ok := accessToken(c, strings.TrimSpace(value), c.Wall()); ok {
 			return Principal{User: &u, Token: &t}, nil
 		}
 	}

@@ -48,7 +48,7 @@ func joinByLink(c *Ctx, in joinRef) (organisationJSON, error) {
 	if !ok {
 		return organisationJSON{}, route.NotFound(fsm.InviteLinks.Name())
 	}
-	if expired(l, c.Now()) {
+	if expired(l, c.Wall()) {
 		return organisationJSON{}, route.BadRequest("Invite has expired")
 	}
 	return c.join(l.Organisation, l.Role)

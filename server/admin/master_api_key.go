@@ -121,6 +121,6 @@ func (in masterAPIKeyInput) apply(k *fsm.MasterAPIKey) {
 
 func (c *Ctx) renderMasterAPIKey(k fsm.MasterAPIKey) masterAPIKeyJSON {
 	return masterAPIKeyJSON{ID: k.Prefix + "." + hex.EncodeToString(k.Hash[:]), Prefix: k.Prefix, Created: k.Created, Name: k.Name, Revoked: k.Revoked,
-		ExpiryDate: k.ExpiryDate, IsAdmin: k.IsAdmin, HasExpired: !k.ExpiryDate.IsZero() && k.ExpiryDate <= c.Now(),
+		ExpiryDate: k.ExpiryDate, IsAdmin: k.IsAdmin, HasExpired: !k.ExpiryDate.IsZero() && k.ExpiryDate <= c.Wall(),
 		CreatedBy: c.userOrNull(k.CreatedBy)}
 }

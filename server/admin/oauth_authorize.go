@@ -124,9 +124,9 @@ func decideAuthorization(c *Ctx, in consent) (consentAnswer, error) {
 		return consentAnswer{c.redirect(asked, "error", "access_denied")}, nil
 	}
 	code, hash := credential.NewOAuthSecret()
-	trimOAuth(c.Tx)
+	trimOAuth(c)
 	fsm.OAuthGrants.Put(c.Tx, fsm.OAuthGrant{Hash: hash, Client: in.ClientID, User: c.Principal.UserID(), RedirectURI: in.RedirectURI, Scope: scope,
-		Challenge: in.Challenge, Expires: c.Now().Add(codeLife)})
+		Challenge: in.Challenge, Expires: c.Wall().Add(codeLife)})
 	return consentAnswer{c.redirect(asked, "code", code)}, nil
 }
 

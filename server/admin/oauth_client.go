@@ -68,10 +68,10 @@ func registerOAuthClient(c *Ctx, in oauthRegistration) (oauthRegistered, error) 
 func forgetIdleClient(c *Ctx) bool {
 	used := map[string]bool{}
 	for g := range fsm.OAuthGrants.Refs(c) {
-		used[g.Client] = used[g.Client] || g.Expires > c.Now()
+		used[g.Client] = used[g.Client] || g.Expires > c.Wall()
 	}
 	for t := range fsm.OAuthTokens.Refs(c) {
-		used[t.Client] = used[t.Client] || t.RefreshExpires > c.Now()
+		used[t.Client] = used[t.Client] || t.RefreshExpires > c.Wall()
 	}
 	for o := range fsm.OAuthClients.Refs(c) {
 		if !used[o.ClientID] {

@@ -66,7 +66,7 @@ func oauthTokenRows() []route.Row {
 }
 
 func giveTokens(c *Ctx, in tokenInput) (tokenAnswer, error) {
-	trimOAuth(c.Tx)
+	trimOAuth(c)
 	switch in.GrantType {
 	case "authorization_code":
 		return c.redeemCode(in)
@@ -80,7 +80,7 @@ func giveTokens(c *Ctx, in tokenInput) (tokenAnswer, error) {
 func (c *Ctx) redeemCode(in tokenInput) (tokenAnswer, error) {
 	g, ok := fsm.OAuthGrantsByHash.First(c, sha256.Sum256([]byte(in.Code)))
 	switch {
-	case !ok || g.Expires <= c.Now() || g.Client != in.ClientID || g.RedirectURI != in.RedirectURI:
+	case !ok || g.Expires <= c.Wall() || g.Client != in.ClientID || g.RedirectURI != in.RedirectURI:
 		return c.refuseToken("The code is unknown or expired, or was made for another request.")
 	case !verified(g.Challenge, in.Verifier):
 		return c.refuseToken("code_verifier does not fit.")
@@ -98,14 +98,14 @@ func (c *Ctx) redeemCode(in tokenInput) (tokenAnswer, error) {
 func (c *Ctx) refresh(in tokenInput) (tokenAnswer, error) {
 	t, ok := fsm.OAuthTokensByRefresh.First(c, sha256.Sum256([]byte(in.RefreshToken)))
 	switch {
-	case !ok || t.RefreshExpires <= c.Now() || t.Client != in.ClientID:
+	case !ok || t.RefreshExpires <= c.Wall() || t.Client != in.ClientID:
 		return c.refuseToken("The refresh token is unknown or expired, or another client's.")
-	case !t.Rotated.IsZero() && t.Rotated.Add(refreshGrace) <= c.Now():
+	case !t.Rotated.IsZero() && t.Rotated.Add(refreshGrace) <= c.Wall():
 		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)
 		return c.refuseToken("The refresh token was used already.")
 	}
 	if t.Rotated.IsZero() {
-		t.Rotated = c.Now()
+		t.Rotated = c.Wall()
 		fsm.OAuthTokens.Put(c.Tx, t)
 	}
 	return c.issue(fsm.OAuthToken{Family: t.Family, Client: t.Client, User: t.User, Scope: t.Scope})
@@ -122,8 +122,8 @@ func (c *Ctx) issue(t fsm.OAuthToken) (tokenAnswer, error) {
 	}
 	access, accessHash := credential.NewOAuthSecret()
 	refresh, refreshHash := credential.NewOAuthSecret()
-	t.Access, t.AccessExpires = accessHash, c.Now().Add(accessLife)
-	t.Refresh, t.RefreshExpires = refreshHash, c.Now().Add(refreshLife)
+	t.Access, t.AccessExpires = accessHash, c.Wall().Add(accessLife)
+	t.Refresh, t.RefreshExpires = refreshHash, c.Wall().Add(refreshLife)
 	fsm.OAuthTokens.Put(c.Tx, t)
 	return tokenAnswer{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLife / time.Second), RefreshToken: refresh, Scope: t.Scope}, nil
 }
@@ -148,7 +148,7 @@ func revokeToken(c *Ctx, in tokenRef) (route.Empty, error) {
 }
 
 func introspectToken(c *Ctx, in tokenRef) (introspected, error) {
-	t, u, ok := accessToken(c, in.Token, c.Now())
+	t, u, ok := accessToken(c, in.Token, c.Wall())
 	if !ok {
 		return introspected{}, nil
 	}
@@ -172,24 +172,24 @@ func endPrograms(c *Ctx, user uint64) {
 }
 
 // trimOAuth clears away some of what expired.
-func trimOAuth(tx *fsm.Tx) {
+func trimOAuth(c *Ctx) {
 	var grants, tokens []uint64
-	for g := range fsm.OAuthGrantsByExpiry.Refs(tx) {
-		if g.Expires > tx.Now() || len(grants) == expiredPerWrite {
+	for g := range fsm.OAuthGrantsByExpiry.Refs(c) {
+		if g.Expires > c.Wall() || len(grants) == expiredPerWrite {
 			break
 		}
 		grants = append(grants, g.ID)
 	}
-	for t := range fsm.OAuthTokensByExpiry.Refs(tx) {
-		if t.RefreshExpires > tx.Now() || len(tokens) == expiredPerWrite {
+	for t := range fsm.OAuthTokensByExpiry.Refs(c) {
+		if t.RefreshExpires > c.Wall() || len(tokens) == expiredPerWrite {
 			break
 		}
 		tokens = append(tokens, t.ID)
 	}
 	for _, id := range grants {
-		fsm.OAuthGrants.Delete(tx, id)
+		fsm.OAuthGrants.Delete(c.Tx, id)
 	}
 	for _, id := range tokens {
-		fsm.OAuthTokens.Delete(tx, id)
+		fsm.OAuthTokens.Delete(c.Tx, id)
 	}
 }

@@ -52,7 +52,7 @@ func (p proof) user(c *Ctx, purpose fsm.Purpose) (fsm.User, error) {
 func hasToken(c *Ctx, user uint64, purpose fsm.Purpose, token string) bool {
 	hash := credential.HashMasterKey(token)
 	for t := range fsm.OneTimeTokensByUser.All(c, user, purpose) {
-		if t.Expires > c.Now() && credential.SameHash(t.Hash, hash) {
+		if t.Expires > c.Wall() && credential.SameHash(t.Hash, hash) {
 			return true
 		}
 	}
@@ -63,7 +63,7 @@ func hasToken(c *Ctx, user uint64, purpose fsm.Purpose, token string) bool {
 func issueToken(c *Ctx, user uint64, purpose fsm.Purpose, life time.Duration) (token string, ok bool) {
 	var live []uint64
 	for _, t := range fsm.OneTimeTokensByUser.List(c, user, purpose) {
-		if t.Expires > c.Now() {
+		if t.Expires > c.Wall() {
 			live = append(live, t.ID)
 		} else {
 			fsm.OneTimeTokens.Delete(c.Tx, t.ID)
@@ -77,7 +77,7 @@ func issueToken(c *Ctx, user uint64, purpose fsm.Purpose, life time.Duration) (t
 	}
 	token = credential.NewToken()
 	fsm.OneTimeTokens.Put(c.Tx, fsm.OneTimeToken{User: user, Purpose: purpose, Hash: credential.HashMasterKey(token), Created: c.Now(),
-		Expires: c.Now().Add(life)})
+		Expires: c.Wall().Add(life)})
 	return token, true
 }
 

@@ -75,7 +75,7 @@ func setOrganisationSettings(c *Ctx, in organisationSettingsInput) (organisation
 	in.MaxSeats.Into(&o.MaxSeats)
 	in.MaxProjects.Into(&o.MaxProjects)
 	in.MaxAPICalls.Into(&o.MaxAPICalls)
-	o.APICallsExceeded = o.OverAPICalls(c, c.Now())
+	o.APICallsExceeded = o.OverAPICalls(c, c.Wall())
 	c.touchOrganisation(before, o)
 	return c.renderOrganisationSettings(fsm.Organisations.Put(c.Tx, o)), nil
 }
@@ -90,7 +90,7 @@ func (c *Ctx) renderOrganisationSettings(o fsm.Organisation) organisationSetting
 	return organisationSettings{ID: o.ID, UUID: o.UUID, Name: o.Name, StopServingFlags: o.StopServingFlags, PersistTraitData: o.PersistTraitData,
 		BlockAccessToAdmin: o.BlockAccessToAdmin, MaxSeats: limit(o.MaxSeats), MaxProjects: limit(o.MaxProjects), MaxAPICalls: limit(o.MaxAPICalls),
 		Seats: fsm.MembershipsByOrganisation.Count(c, o.ID), Projects: fsm.ProjectsByOrganisation.Count(c, o.ID),
-		APICalls: fsm.APICalls(c, o.ID, c.Now()), APICallsExceeded: o.APICallsExceeded}
+		APICalls: fsm.APICalls(c, o.ID, c.Wall()), APICallsExceeded: o.APICallsExceeded}
 }
 
 // seatFree refuses one more member, in the words that clients know.

@@ -180,9 +180,9 @@ func evaluationData(c *Ctx, in struct {
 	return out, nil
 }
 
-// since is the start of the first of the last days, today included.
+// since is the start of the first of the last days, today included. Nodes count by the clock.
 func (c *Ctx) since(days int) fsm.Time {
-	return fsm.TimeOf(c.Now().Std().Truncate(24*time.Hour).AddDate(0, 0, 1-days))
+	return fsm.TimeOf(c.Wall().Std().Truncate(24*time.Hour).AddDate(0, 0, 1-days))
 }
 
 func dayOf(t fsm.Time) string { return t.Std().Format(time.DateOnly) }

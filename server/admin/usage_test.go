@@ -27,6 +27,15 @@ func labelsOf(application, version, agent string) string {
 	return fsm.UsageLabels(fsm.RequestClient{Application: []byte(application), Version: []byte(version), Agent: []byte(agent)})
 }
 
+// TestUsageOfAClockPutRight: nodes count by the clock, and the state may be ahead of it.
+func TestUsageOfAClockPutRight(t *testing.T) {
+	h := newHarness(t)
+	h.usage(1, fsm.UsageFlags, 0, "", 365, 7)
+	h.usage(1, fsm.UsageFlags, 0, "", 0, 1) // as of when the clock was a year ahead
+	h.api.Env.Clock = func() time.Time { return time.Now().AddDate(0, 0, -365) }
+	h.get("/api/v1/organisations/1/usage-data/total-count/", 200).is(`{"count":8}`)
+}
+
 func TestUsageData(t *testing.T) {
 	h := newHarness(t)
 	h.api.Env.Options.UsagePerMinute = 0

@@ -119,7 +119,7 @@ func invited(c *Ctx, in registration) bool {
 		return false
 	}
 	l, ok := fsm.InviteLinksByHash.First(c, *in.InviteHash)
-	return ok && !expired(l, c.Now())
+	return ok && !expired(l, c.Wall())
 }
 
 // register makes an account and its token. The first one of an installation is its superuser.
