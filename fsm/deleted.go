@@ -2,7 +2,8 @@ package fsm
 
 // The audit log outlives what it tells about: deleted projects and environments
 // are kept as they were, under their old ids, to be shown in its rows. They are
-// in no other list and go with their organisation.
+// in no other list and go with their organisation, or with the last of these rows.
+// UpdatedAt of an environment is when it was deleted.
 var (
 	DeletedProjects               = newTable[Project](24, "DeletedProject", func(p *Project) *uint64 { return &p.ID }, nil)
 	DeletedProjectsByOrganisation = DeletedProjects.index("organisation", func(p *Project, k Key) (Key, bool) { return k.Uint(p.Organisation), true })

@@ -62,6 +62,8 @@ type Scheduler struct {
 	orphansDue Time           // when identities of no environment are looked for next
 	orphans    map[uint64]int // environments that have them, and how often that was seen
 
+	deletedDue Time // when names that no audit row shows are looked for next
+
 	most   int             // rows that may become live in one write
 	tried  []rowKey        // what the write at hand makes live
 	putOff map[rowKey]Time // what could not become live, and until when it is left alone
@@ -110,6 +112,7 @@ func (s *Scheduler) due(ctx context.Context) error {
 	for _, job := range []scheduled{
 		goLive(s, featureStatesScheduled, scheduledState, stateLive), goLive(s, featureVersionsScheduled, scheduledVersion, versionLive),
 		s.expiredAnswers, s.oldChanges, s.oldAudit, s.oldUsage, s.oldTransfers, s.apiCallLimits, s.orphanedIdentities,
+		s.deletedNames,
 	} {
 		failed = errors.Join(failed, s.turns(ctx, job, now))
 	}

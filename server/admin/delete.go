@@ -33,6 +33,7 @@ func deleteEnvironmentTree(c *Ctx, e fsm.Environment) {
 		fsm.DeleteWebhook(c.Tx, w.ID)
 	}
 	c.Identity(identity.Op{Kind: identity.KindDropEnvironment, Environment: e.ID}, nil)
+	e.UpdatedAt = c.Now() // no later audit row shows it: see Scheduler
 	fsm.DeletedEnvironments.Put(c.Tx, e)
 	fsm.Environments.Delete(c.Tx, e.ID)
 }

@@ -1,0 +1,56 @@
+package fsm
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDeletedNamesGoWithTheirAuditRows: what is kept of deleted projects and environments for the audit log does not outlive its rows.
+func TestDeletedNamesGoWithTheirAuditRows(t *testing.T) {
+	f := newTestFSM(t)
+	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	w := NewWriter(f, &logProposer{fsm: f}, clock, slog.New(slog.DiscardHandler))
+	defer w.Stop()
+	w.Gained()
+	deleteOne := func(id uint64) {
+		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
+			DeletedProjects.Put(tx, Project{ID: id, Organisation: 1})
+			DeletedEnvironments.Put(tx, Environment{ID: id, Project: id, UpdatedAt: tx.Now()})
+			tx.AuditOnly(AuditLog{Project: id, Environment: id, Organisation: 1})
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	s := &Scheduler{fsm: f, writer: w, clock: clock, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
+	kept := func() (projects, environments []uint64) {
+		require.NoError(t, s.due(context.Background()))
+		for p := range DeletedProjects.Refs(f.State()) {
+			projects = append(projects, p.ID)
+		}
+		for e := range DeletedEnvironments.Refs(f.State()) {
+			environments = append(environments, e.ID)
+		}
+		return projects, environments
+	}
+	deleteOne(1)
+	now = now.Add(s.retention.Audit / 2)
+	deleteOne(2)
+	projects, environments := kept()
+	require.Equal(t, []uint64{1, 2}, projects)
+	require.Equal(t, []uint64{1, 2}, environments)
+
+	now = now.Add(s.retention.Audit/2 + time.Second)
+	projects, environments = kept()
+	require.Equal(t, []uint64{2}, projects)
+	require.Equal(t, []uint64{2}, environments)
+
+	now = now.Add(s.retention.Audit)
+	projects, environments = kept()
+	require.Empty(t, projects)
+	require.Empty(t, environments)
+}
