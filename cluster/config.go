@@ -77,6 +77,9 @@ type Config struct {
 	// OnReplay, if set, is called with (applied, target) while the log is
 	// replayed at start.
 	OnReplay func(applied, target uint64)
+	// OnRecovered, if set, is called once the FSM has what is known to be
+	// committed, before the node listens or joins anything; its error ends the start.
+	OnRecovered func() error
 
 	// SnapshotThresholdBytes of log since the last snapshot (or the size of that
 	// snapshot, if larger) start a new one; each entry weighs 1 KB beside its bytes. Default 64 MB.

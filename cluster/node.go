@@ -103,6 +103,11 @@ func (n *Node) start(ctx context.Context) error {
 	}
 	hadState := n.machine.applied.Load() > 0 || n.snaps.size.Load() > 0
 	n.log.Info("state recovered", "node", n.id, "applied", n.machine.applied.Load(), "took", time.Since(began))
+	if check := n.cfg.OnRecovered; check != nil {
+		if err := check(); err != nil {
+			return err
+		}
+	}
 	if err := n.listen(); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/fsm/identity"
@@ -56,4 +58,31 @@ func checkTLS(st *settings.Settings) error {
 // ClusterTLS are the files of the cluster port's certificates.
 func ClusterTLS(st *settings.Settings) cluster.TLS {
 	return cluster.TLS{CA: st.ClusterCA, Cert: st.ClusterCert, Key: st.ClusterKey}
+}
+
+// checkPlace reports what the machine lacks for serving with settings: usable files of certificates and free ports. A node that found out when it
+// has joined would form a cluster, or lead one, and leave it again with each attempt. The cluster's port and files come before joining anyway.
+func checkPlace(st *settings.Settings) error {
+	if _, err := openAPITLS(st, slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	if err := tryPort(st.APIAddr); err != nil {
+		return fmt.Errorf("api: %w", err)
+	}
+	if st.GossipAddr == "" {
+		return nil
+	}
+	if err := tryPort(st.GossipAddr); err != nil {
+		return fmt.Errorf("gossip: %w", err)
+	}
+	return nil
+}
+
+// tryPort listens for a moment: nobody is to be kept waiting on the port until the log is replayed.
+func tryPort(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return l.Close()
 }

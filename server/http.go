@@ -91,6 +91,7 @@ func (s *Server) listen() error {
 	if s.tls, err = openAPITLS(s.settings, s.log); err != nil {
 		return errors.Join(err, l.Close())
 	}
+	s.tls.follow()
 	bounded := boundedListener{Listener: l, log: s.log, room: s.room, shed: s.metrics.shed.Inc, plain: s.tls == nil, lingering: &gate{limit: lingerers}}
 	s.listener = s.tls.listener(connListener{
 		Listener: bounded,

@@ -119,6 +119,9 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	if err := CheckSettings(n.settings); err != nil {
 		return err
 	}
+	if err := checkPlace(n.settings); err != nil {
+		return err
+	}
 	if n.management, err = n.startManagement(); err != nil {
 		return err
 	}
@@ -127,9 +130,6 @@ func (n *Node) Start(ctx context.Context) (err error) {
 	}
 	n.fsm.Arrears(n.cluster.Arrears)
 	if n.tracing, err = tracing.Start(ctx, n.cluster.ID(), n.build.Version, n.log); err != nil {
-		return err
-	}
-	if err := n.checkRestoreFile(); err != nil {
 		return err
 	}
 	if err := n.startMailer(); err != nil {
@@ -165,7 +165,7 @@ func (n *Node) clusterConfig() cluster.Config {
 		Version: n.build.Version, Level: fsm.FormatLevel, RequiredLevel: n.requiredLevel, BootstrapExpect: cmp.Or(st.BootstrapExpect, -1), Join: st.Join, NonVoter: st.NonVoter, Secret: st.ClusterSecret,
 		ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 		SnapshotThresholdBytes: int64(st.SnapshotLogBytes), TrailingBytes: int64(st.TrailingLogBytes),
-		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index },
+		FSM: n.fsm, FSMIndex: func() uint64 { return n.fsm.State().Index }, OnRecovered: n.checkRestoreFile,
 		Heartbeat: cluster.Heartbeat{Collect: n.progress.Collect, Merge: n.progress.Merge, Deliver: n.progress.Deliver},
 		Logger:    n.log, Timing: n.Timing, MinFreeBytes: uint64(max(st.MinFreeDiskMB, 0)) << 20, OnFatal: n.fatal,
 	}

@@ -43,8 +43,14 @@ func openAPITLS(st *settings.Settings, log *slog.Logger) (*apiTLS, error) {
 	if _, err := t.load(); err != nil {
 		return nil, fmt.Errorf("api: TLS: %w", err)
 	}
-	t.loop = actor.Go(t.run)
 	return t, nil
+}
+
+// follow begins to look for changes of the files.
+func (t *apiTLS) follow() {
+	if t != nil {
+		t.loop = actor.Go(t.run)
+	}
 }
 
 func (t *apiTLS) load() (changed bool, err error) {

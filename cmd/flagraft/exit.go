@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 )
@@ -37,6 +38,15 @@ func exitCode(err error) int {
 		return coded.code
 	}
 	return exitFailed
+}
+
+// fileIsUsage gives an error about a file that cannot be opened or made its exit code.
+func fileIsUsage(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) && (file.Op == "open" || file.Op == "mkdir") {
+		return &codedError{exitUsage, err}
+	}
+	return err
 }
 
 func usageError(format string, args ...any) error {

@@ -66,7 +66,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	node.Clock, node.LogLevel = wallClock(), level
 	if err := node.Start(ctx); err != nil {
 		if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
-			return err
+			return fileIsUsage(err)
 		}
 		log.Info("told to stop before it served")
 		return node.Stop(context.WithoutCancel(ctx)) // which the start has done: how that went

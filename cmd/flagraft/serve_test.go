@@ -61,7 +61,7 @@ func TestAStartThatFailsSaysSo(t *testing.T) {
 // TestWrongSettingsAreAUsageError, as docs/commandline.md has it, whoever finds out, and doctor sees them before the first start.
 func TestWrongSettingsAreAUsageError(t *testing.T) {
 	for _, arg := range []string{"--keep-audit=0s", "--max-identities=60000001", "--max-trait-bytes=65537", "--trusted-proxies=proxy", "--memory-limit=much", "--mail-from=nobody",
-		"--smtp-addr=mail.example.com", "--tls-cert=api.crt", "--leader-timeout=0s", "--api-addr=", "--cluster-addr=", "--data-dir="} {
+		"--smtp-addr=mail.example.com", "--tls-cert=api.crt", "--leader-timeout=0s", "--webhook-timeout=0s", "--api-addr=", "--cluster-addr=", "--data-dir="} {
 		nowhere := []string{"--data-dir", filepath.Join(t.TempDir(), "data"), "--api-addr", "127.0.0.1:0", "--cluster-addr", "127.0.0.1:0", "--gossip-addr", "", "--management-addr", "", arg}
 		for args, want := range map[string]int{"serve": exitUsage, "doctor": exitUnhealthy} {
 			cmd := newRootCommand()
@@ -70,5 +70,19 @@ func TestWrongSettingsAreAUsageError(t *testing.T) {
 			cmd.SetOut(&out)
 			require.Equal(t, want, exitCode(cmd.ExecuteContext(t.Context())), "%s %s: %s", args, arg, &out)
 		}
+	}
+}
+
+// TestAFileThatCannotBeOpenedIsAUsageError, as docs/commandline.md has it.
+func TestAFileThatCannotBeOpenedIsAUsageError(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, args := range [][]string{
+		{"--restore-from", missing}, {"--tls-cert", missing, "--tls-key", missing}, {"--cluster-ca", missing, "--cluster-cert", missing, "--cluster-key", missing},
+		{"--cluster-secret-file", missing}, {"--data-dir", "/dev/null/data"},
+	} {
+		cmd := newRootCommand()
+		cmd.SetArgs(append([]string{"serve", "--data-dir", t.TempDir(), "--api-addr", "127.0.0.1:0", "--cluster-addr", "127.0.0.1:0", "--gossip-addr", "", "--management-addr", "",
+			"--log-level", "error"}, args...))
+		require.Equal(t, exitUsage, exitCode(cmd.ExecuteContext(t.Context())), "%v", args)
 	}
 }

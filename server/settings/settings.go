@@ -97,7 +97,7 @@ type Settings struct {
 	IdleTimeout    time.Duration `flag:"idle-timeout" default:"75s" usage:"time a connection may rest between requests"`
 	LeaderTimeout  time.Duration `flag:"leader-timeout" default:"5s" zero:"no" usage:"time a write waits for a leader before 503"`
 	StopTimeout    time.Duration `flag:"stop-timeout" default:"15s" usage:"time that running requests get at shutdown"`
-	WebhookTimeout time.Duration `flag:"webhook-timeout" default:"10s" usage:"time a webhook has to answer"`
+	WebhookTimeout time.Duration `flag:"webhook-timeout" default:"10s" zero:"no" usage:"time a webhook has to answer"`
 	ProbeInterval  time.Duration `flag:"probe-interval" default:"1s" usage:"how often a balancer asks /readyz; a stopping node of a cluster serves on for two of them; 0: not at all"`
 
 	KeepChangeLog      time.Duration `flag:"keep-change-log" default:"2160h" zero:"no" usage:"age at which change-log rows go"`
