@@ -157,7 +157,7 @@ func (s *Stopped) Recover(members []RecoveryMember, state raft.FSM, index func()
 	case survey.Removed:
 		return errors.New("cluster: this node was removed from its cluster: recover another one, then empty this data directory")
 	}
-	if err := checkRecovery(members, s.id.NodeID); err != nil {
+	if err := s.Check(members); err != nil {
 		return err
 	}
 	var conf raft.Configuration
@@ -200,8 +200,11 @@ func (s *Stopped) readable(m *machine) error {
 	return nil
 }
 
-// checkRecovery refuses lists that no cluster could start from.
+// Check refuses lists that no cluster with this node could start from.
+func (s *Stopped) Check(members []RecoveryMember) error { return checkRecovery(members, s.id.NodeID) }
+
 func checkRecovery(members []RecoveryMember, self string) error {
+	at := map[string]bool{}
 	sorted := slices.SortedFunc(slices.Values(members), func(a, b RecoveryMember) int { return cmp.Compare(a.ID, b.ID) })
 	votes := false
 	for i, m := range sorted {
@@ -210,7 +213,10 @@ func checkRecovery(members []RecoveryMember, self string) error {
 			return errors.New("cluster: every member needs an id and an address")
 		case i > 0 && sorted[i-1].ID == m.ID:
 			return fmt.Errorf("cluster: member %s is listed twice", m.ID)
+		case at[m.Address]:
+			return fmt.Errorf("cluster: two members are listed at %s", m.Address)
 		}
+		at[m.Address] = true
 		votes = votes || m.ID == self && !m.NonVoter
 	}
 	if !votes {

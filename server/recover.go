@@ -47,7 +47,7 @@ func (r *Recovery) Recover(members []RecoveryMember) ([]RecoveryMember, error) {
 // Plan is the configuration that Recover would write.
 func (r *Recovery) Plan(members []RecoveryMember) ([]RecoveryMember, error) {
 	if len(members) > 0 {
-		return members, nil
+		return members, r.Check(members)
 	}
 	survey, err := r.Survey()
 	if err != nil {

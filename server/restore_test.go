@@ -274,6 +274,27 @@ func TestANodeIsRecoveredThatARestoreWasUnderWayOn(t *testing.T) {
 	r.everywhere(t, "three")
 }
 
+// TestAPlanOfARecoveryIsOneThatItWouldTake: people look at it before they go on.
+func TestAPlanOfARecoveryIsOneThatItWouldTake(t *testing.T) {
+	t.Parallel()
+	var st *settings.Settings
+	n := servertest.Start(t, func(s *settings.Settings) { st = s })
+	require.NoError(t, n.Stop(t.Context()))
+	stopped, err := server.OpenRecovery(st.DataDir, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, stopped.Close()) }()
+	survey, err := stopped.Survey()
+	require.NoError(t, err)
+	self, other := survey.Members[0], server.RecoveryMember{ID: "other", Address: "127.0.0.1:1"}
+	plan, err := stopped.Plan([]server.RecoveryMember{self, other})
+	require.NoError(t, err)
+	require.Equal(t, []server.RecoveryMember{self, other}, plan)
+	for _, list := range [][]server.RecoveryMember{{other}, {self, self}, {self, {ID: "other", Address: self.Address}}, {{ID: self.ID, Address: self.Address, NonVoter: true}}} {
+		_, err := stopped.Plan(list)
+		require.Error(t, err, "%v", list)
+	}
+}
+
 // TestAReadOnlyClusterRefusesRestoresAndImports as it refuses other writes: surely nothing was written, and the reason is the disk.
 func TestAReadOnlyClusterRefusesRestoresAndImports(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -132,6 +134,13 @@ func (r *recovery) members() ([]server.RecoveryMember, error) {
 			return nil, usageError("--member %q: it must be ID=ADDRESS or ID=ADDRESS,non-voter", text)
 		}
 		members = append(members, server.RecoveryMember{ID: id, Address: addr, NonVoter: role != ""})
+	}
+	for _, m := range members {
+		// Raft would take any text for an address, and the survivors would not find each other.
+		host, port, err := net.SplitHostPort(m.Address)
+		if number, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil || number == 0 || host == "" {
+			return nil, usageError("member %q: its address must be host:port, not %q", m.ID, m.Address)
+		}
 	}
 	return members, nil
 }

@@ -107,7 +107,8 @@ func TestClusterChangesNameTheirMember(t *testing.T) {
 func TestClusterExitCodesOfWrongUseAndSilence(t *testing.T) {
 	url, _ := fakeNode(t, "true")
 	for _, args := range [][]string{{"remove"}, {"status", "x"}, {"status", "-o", "xml"}, {"status", "--nonsense"}, {"transfer", "a", "b"}, {"join"},
-		{"recover", "--member", "x", "--yes"}, {"recover", "--peers", "/nowhere/peers.json"}} {
+		{"recover", "--member", "x", "--yes"}, {"recover", "--peers", "/nowhere/peers.json"}, {"recover", "--member", "x=10.0.0.1", "--yes"},
+		{"recover", "--member", "x=:8001", "--yes"}, {"recover", "--member", "x=10.0.0.1:80010", "--yes"}} {
 		out, code := runCluster(t, url, args...)
 		require.Equal(t, exitUsage, code, "%v: %s", args, out)
 	}
