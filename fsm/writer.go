@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster/actor"
@@ -58,6 +59,8 @@ type Writer struct {
 	mailbox *actor.Actor[*request]
 	caps    identityCaps
 	derive  func(*Tx)
+	full    func() bool  // the cluster takes no writes for want of disk space; nil: never
+	began   atomic.Int64 // when the turn at hand began, in Unix nanoseconds; 0: there is none
 
 	// Owned by the actor.
 	verified bool // a barrier passed since leadership was gained or a propose failed
@@ -102,6 +105,21 @@ func NewWriter(f *FSM, p Proposer, clock func() time.Time, log *slog.Logger) *Wr
 // rows that follow from what it changed. It is set before the first write.
 func (w *Writer) Derive(f func(*Tx)) { w.derive = f }
 
+// RefuseWhen sets what tells that the cluster takes no writes for want of disk
+// space. It is set before the first write.
+func (w *Writer) RefuseWhen(full func() bool) { w.full = full }
+
+// longTurn is how long a turn may take before writes are refused on a full disk.
+const longTurn = time.Second
+
+// stuck reports whether the turn at hand waits for disk space: an entry that was
+// proposed before anybody knew of it does, on a node that is alone, for as long
+// as it takes, and so would everybody behind it.
+func (w *Writer) stuck() bool {
+	began := w.began.Load()
+	return began != 0 && w.full != nil && w.full() && time.Since(time.Unix(0, began)) > longTurn
+}
+
 // Stop lets waiting writes finish and ends the actor.
 func (w *Writer) Stop() { w.mailbox.Stop() }
 
@@ -119,6 +137,9 @@ func (w *Writer) Waiting() int { return w.mailbox.Len() }
 // [Tx], and must not keep what it read; an error of run aborts it alone and is
 // returned as it is. Other errors are the [Proposer]'s.
 func (w *Writer) Write(ctx context.Context, author Author, run func(*Tx) error) (Written, error) {
+	if w.stuck() {
+		return Written{}, ErrReadOnly
+	}
 	answer := make(chan outcome, 1)
 	r := &request{ctx: ctx, author: author, run: run, answer: answer}
 	r.timing.Wait.Began = time.Now()
@@ -132,6 +153,8 @@ func (w *Writer) Write(ctx context.Context, author Author, run func(*Tx) error) 
 }
 
 func (w *Writer) turn(batch []*request) {
+	w.began.Store(time.Now().UnixNano())
+	defer w.began.Store(0)
 	for _, r := range batch {
 		if r.reset {
 			w.verified = false

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -495,4 +496,28 @@ func TestNumbersOfATurn(t *testing.T) {
 	last, ok := ChangeLog.Get(f.State(), 5)
 	require.True(t, ok)
 	require.Equal(t, written.Index, last.Index)
+}
+
+// TestNobodyWaitsBehindAWriteThatFindsNoSpace: on a node that is alone it waits until there is some.
+func TestNobodyWaitsBehindAWriteThatFindsNoSpace(t *testing.T) {
+	w, p := newTestWriter(t)
+	var full atomic.Bool
+	w.RefuseWhen(full.Load)
+	waits, space, stored := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	p.before = func(*gatedProposer) { close(waits); <-space }
+	go func() {
+		_, err := w.Write(context.Background(), Author{}, putTag("first"))
+		stored <- err
+	}()
+	<-waits
+	full.Store(true)
+	w.began.Store(1) // long ago
+	_, err := w.Write(t.Context(), Author{}, putTag("second"))
+	require.ErrorIs(t, err, ErrReadOnly)
+	full.Store(false)
+	close(space)
+	require.NoError(t, <-stored)
+	_, err = w.Write(t.Context(), Author{}, putTag("third"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"first", "third"}, labels(p.fsm))
 }

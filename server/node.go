@@ -179,6 +179,7 @@ func (n *Node) startActors() {
 		n.writer.Derive(admin.Announce)
 	}
 	n.batcher = fsm.NewIdentityBatcher(p, n.Clock)
+	n.writer.RefuseWhen(n.cluster.ReadOnly)
 	n.writer.SetCaps(n.settings.IdentityCaps())
 	n.batcher.SetCaps(n.fsm, n.settings.IdentityCaps())
 	n.scheduler = fsm.NewScheduler(n.fsm, n.writer, n.Clock, n.settings.Retention(), n.log)
