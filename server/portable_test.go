@@ -247,6 +247,41 @@ func TestImportRefusesWholly(t *testing.T) {
 	require.Empty(t, n.State().Identities().Environments())
 }
 
+// TestImportRefusesWhatIsThereTwice and would be two rows where the admin API has one.
+func TestImportRefusesWhatIsThereTwice(t *testing.T) {
+	t.Parallel()
+	document := func(change func(e *portable.Environment)) string {
+		v := portable.Value{Type: "unicode"}
+		e := portable.Environment{Name: "E", APIKey: "key", States: []portable.State{{Feature: "f", Value: v}, {Feature: "g", Value: v,
+			Variants: []portable.Variant{{Option: 1, Percentage: 10}}}},
+			Identities: []portable.Identity{{Identifier: "who", Overrides: []portable.State{{Feature: "f", Value: v}}}}}
+		change(&e)
+		raw, err := json.Marshal(portable.Document{Format: portable.Format, Version: portable.Version, Identities: true, Organisations: []portable.Organisation{{Name: "O",
+			Projects: []portable.Project{{Name: "P", Environments: []portable.Environment{e}, Features: []portable.Feature{
+				{Name: "f", Type: "STANDARD"}, {Name: "g", Type: "MULTIVARIATE", Options: []portable.Option{{Number: 1, Value: v}}}}}}}}})
+		require.NoError(t, err)
+		return string(raw)
+	}
+	n := servertest.Start(t)
+	atLevel(t, n)
+	c := n.Admin(t)
+	for want, change := range map[string]func(e *portable.Environment){
+		`environment \"E\": feature \"f\" has two states in one place`: func(e *portable.Environment) { e.States = append(e.States, e.States[0]) },
+		`identity \"who\": feature \"f\" has two states in one place`: func(e *portable.Environment) {
+			e.Identities[0].Overrides = append(e.Identities[0].Overrides, e.Identities[0].Overrides[0])
+		},
+		`a state of feature \"g\" has two parts for option 1`: func(e *portable.Environment) {
+			e.States[1].Variants = append(e.States[1].Variants, e.States[1].Variants[0])
+		},
+	} {
+		a := c.Do("POST", importPath, document(change))
+		require.Equal(t, 400, a.Status, a.Raw)
+		require.Contains(t, a.Raw, want)
+	}
+	require.True(t, n.State().Empty())
+	require.Equal(t, 200, c.Do("POST", importPath, document(func(*portable.Environment) {})).Status)
+}
+
 // TestImportKeepsToLimits refuses projects beyond the limits that are set, of the installation and of the organisation.
 func TestImportKeepsToLimits(t *testing.T) {
 	t.Parallel()
@@ -312,6 +347,18 @@ func TestEveryExportCanBeImported(t *testing.T) {
 			require.Equal(t, 202, c.Do("POST", "/api/v1/environments/"+key+"/enable-v2-versioning/", nil).Status)
 			e := c.Object("GET", "/api/v1/environments/"+key+"/", nil, 200)
 			c.Object("POST", fmt.Sprintf("/api/v1/environments/%v/features/%v/versions/", e["id"], f["id"]), map[string]any{}, 201)
+		},
+		"segment overrides that the API lets be twice, or of a feature that the segment is not for any more": func(c *servertest.Client, key string, project any) {
+			features := fmt.Sprintf("/api/v1/projects/%v/features/", project)
+			f, g := c.Object("POST", features, map[string]any{"name": "f"}, 201), c.Object("POST", features, map[string]any{"name": "g"}, 201)
+			rules := []any{map[string]any{"type": "ALL", "rules": []any{}}}
+			segments := fmt.Sprintf("/api/v1/projects/%v/segments/", project)
+			s := c.Object("POST", segments, map[string]any{"name": "s", "rules": rules}, 201)
+			for range 2 {
+				c.Object("POST", fmt.Sprintf("/api/v1/environments/%s/features/%v/create-segment-override/", key, f["id"]), map[string]any{
+					"feature_segment": map[string]any{"segment": s["id"]}, "enabled": true, "feature_state_value": map[string]any{"type": "unicode", "string_value": "x"}}, 201)
+			}
+			c.Object("PATCH", fmt.Sprintf("%s%v/", segments, s["id"]), map[string]any{"feature": g["id"]}, 200)
 		},
 		"long texts of identities": func(c *servertest.Client, key string, _ any) {
 			c.With("X-Environment-Key", key).Object("POST", "/api/v1/identities/", map[string]any{"identifier": strings.Repeat("é", 1100), "traits": []map[string]any{

@@ -222,10 +222,8 @@ func (c *checker) environment(e *Environment) error {
 			return c.bad("a server key begins with ser.")
 		}
 	}
-	for i := range e.States { // a feature without one is served nowhere: its state was deleted
-		if err := c.state(&e.States[i]); err != nil {
-			return err
-		}
+	if err := c.states(e.States); err != nil { // a feature without one is served nowhere: its state was deleted
+		return err
 	}
 	if err := c.overrides(e.SegmentOverrides); err != nil {
 		return err
@@ -236,6 +234,23 @@ func (c *checker) environment(e *Environment) error {
 	return c.identities(e.Identities)
 }
 
+// states checks a list that has each feature once: the default states of an environment, or the overrides of an identity.
+func (c *checker) states(list []State) error {
+	seen := map[string]bool{}
+	for i := range list {
+		if err := c.state(&list[i]); err != nil {
+			return err
+		}
+		if seen[list[i].Feature] {
+			return c.bad("feature %q has two states in one place", list[i].Feature)
+		}
+		seen[list[i].Feature] = true
+	}
+	return nil
+}
+
+// overrides may be two of one feature and segment, and of a feature that the segment is not for: the admin API takes the former, and leaves the
+// latter when the feature of a segment changes.
 func (c *checker) overrides(list []Override) error {
 	for i := range list {
 		o := &list[i]
@@ -254,11 +269,15 @@ func (c *checker) state(s *State) error {
 	if f == nil {
 		return c.bad("a state is of the feature %q, which is not there", s.Feature)
 	}
-	total := 0.0
+	total, seen := 0.0, map[int]bool{}
 	for _, v := range s.Variants {
 		if v.Option < 1 || v.Option > len(f.Options) || v.Percentage < 0 {
 			return c.bad("a state of feature %q has a part for option %d, which is not there", s.Feature, v.Option)
 		}
+		if seen[v.Option] {
+			return c.bad("a state of feature %q has two parts for option %d", s.Feature, v.Option)
+		}
+		seen[v.Option] = true
 		total += v.Percentage
 	}
 	if fsm.MoreThanWhole(total) {
@@ -283,10 +302,10 @@ func (c *checker) identities(list []Identity) error {
 				return c.bad("trait %q of identity %q: %v", k, id.Identifier, err)
 			}
 		}
-		for j := range id.Overrides {
-			if err := c.state(&id.Overrides[j]); err != nil {
-				return err
-			}
+		where := *c
+		where.where = fmt.Sprintf("%s, identity %q", c.where, id.Identifier)
+		if err := where.states(id.Overrides); err != nil {
+			return err
 		}
 	}
 	return nil
