@@ -69,6 +69,7 @@ type archived struct {
 	file  string
 	bytes int64
 	index uint64
+	taken bool // the file is there, also with an error: older ones are not removed then
 	err   error
 }
 
@@ -88,7 +89,7 @@ func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) {
 	default:
 		n.log.Info("scheduled backup taken", "schedule", s.Name, "file", result.file, "bytes", result.bytes, "index", result.index, "took", time.Since(start))
 	}
-	for err := n.recordArchive(ctx, s.ID, result); err != nil; err = n.recordArchive(ctx, s.ID, result) {
+	for err := n.recordArchive(ctx, s, result); err != nil; err = n.recordArchive(ctx, s, result) {
 		n.log.Warn("the result of a scheduled backup is not recorded yet", "schedule", s.Name, "error", err)
 		if pause(ctx, archivistTick); ctx.Err() != nil || !n.cluster.IsLeader() {
 			return
@@ -96,14 +97,19 @@ func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) {
 	}
 }
 
-// recordArchive writes what became of a backup.
-func (n *Node) recordArchive(ctx context.Context, schedule uint64, r archived) error {
+// recordArchive writes what became of a backup that was taken for a schedule, unless that is another one by now: it was removed or goes elsewhere,
+// or a backup was restored, whose schedules have numbers of their own.
+func (n *Node) recordArchive(ctx context.Context, of fsm.BackupSchedule, r archived) error {
 	_, err := n.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
-		s, ok := fsm.BackupSchedules.Get(tx, schedule)
-		if !ok {
-			return nil // removed meanwhile
+		s, ok := fsm.BackupSchedules.Get(tx, of.ID)
+		if !ok || s.Name != of.Name || s.Target != of.Target || s.Created != of.Created {
+			return nil
 		}
-		fsm.BackupSchedules.Put(tx, recorded(s, r, n.Clock()))
+		now := recorded(s, r, n.Clock())
+		if s.Due != of.Due {
+			now.Due = min(now.Due, s.Due) // it was asked for, or planned anew, while this one was taken
+		}
+		fsm.BackupSchedules.Put(tx, now)
 		return nil
 	})
 	return err
@@ -130,17 +136,21 @@ func recorded(s fsm.BackupSchedule, r archived, now time.Time) fsm.BackupSchedul
 		r.err = cmp.Or(r.err, err)
 	}
 	s.LastRun, s.Due = fsm.TimeOf(now), fsm.TimeOf(next)
+	if r.taken {
+		s.LastSuccess, s.LastFile, s.LastBytes, s.LastIndex = s.LastRun, r.file, uint64(r.bytes), r.index
+	}
 	if r.err != nil {
 		s.Failures++
 		text := r.err.Error()
 		if s.LastError = clip(text); len(text) > maxReason {
 			s.LastError += "…"
 		}
-		s.Due = fsm.TimeOf(schedule.Retry(s.Failures, now, next))
+		if !r.taken { // else each attempt would leave one more file where none can be removed
+			s.Due = fsm.TimeOf(schedule.Retry(s.Failures, now, next))
+		}
 		return s
 	}
-	s.Failures, s.LastError, s.LastSuccess = 0, "", s.LastRun
-	s.LastFile, s.LastBytes, s.LastIndex = r.file, uint64(r.bytes), r.index
+	s.Failures, s.LastError = 0, ""
 	return s
 }
 
@@ -159,6 +169,7 @@ func (n *Node) takeArchive(ctx context.Context, s fsm.BackupSchedule) (r archive
 	if r.err != nil {
 		return r
 	}
+	r.taken = true
 	if err := keepNewest(ctx, to, s, r.file); err != nil {
 		r.err = fmt.Errorf("%s is taken, but older ones are not removed: %w", r.file, err)
 	}
