@@ -18,11 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/portable"
 	"github.com/flagraft/flagraft/server/servertest"
 	"github.com/flagraft/flagraft/server/settings"
 )
 
-// runCommand runs a command and returns what it prints and its exit code.
+// runCommand runs a command and returns what it prints, its error included, and its exit code.
 func runCommand(t *testing.T, command *cobra.Command, args ...string) (string, int) {
 	t.Helper()
 	var out bytes.Buffer
@@ -34,7 +35,7 @@ func runCommand(t *testing.T, command *cobra.Command, args ...string) (string, i
 	if err == nil {
 		return out.String(), 0
 	}
-	return err.Error(), exitCode(err)
+	return out.String() + err.Error(), exitCode(err)
 }
 
 func TestBackupCreateAndVerify(t *testing.T) {
@@ -201,4 +202,54 @@ func TestExportAndImport(t *testing.T) {
 	require.Contains(t, out, "already")
 	_, code = runCommand(t, newImportCommand(), file+"x", "--url", target.Base)
 	require.Equal(t, 2, code)
+}
+
+// TestImportThatEndsEarly tells what it imported, keys included, and how to go on; a part that no node answered for is sent again.
+func TestImportThatEndsEarly(t *testing.T) {
+	d := portable.Document{Format: portable.Format, Version: portable.Version, Organisations: []portable.Organisation{{Name: "O"}}}
+	for _, name := range []string{"a", "b", "c"} {
+		d.Organisations[0].Projects = append(d.Organisations[0].Projects,
+			portable.Project{Name: name, Environments: []portable.Environment{{Name: "E", APIKey: "key-of-" + name}}})
+	}
+	raw, err := json.Marshal(d)
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "e.json")
+	require.NoError(t, os.WriteFile(file, raw, 0o600))
+
+	n := servertest.Start(t)
+	base, err := url.Parse(n.Base)
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(base)
+	imports, fault := 0, func(http.ResponseWriter, *http.Request) {}
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if imports++; imports == 2 {
+			fault(w, r)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(between.Close)
+	t.Setenv("FLAGRAFT_TOKEN", n.Token(t))
+	fault = func(w http.ResponseWriter, r *http.Request) { // the answer is lost
+		forward.ServeHTTP(httptest.NewRecorder(), r)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	out, code := runCommand(t, newImportCommand(), file, "--url", between.URL)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, `project "a": id 1`)
+	require.Contains(t, out, "E key-of-a")
+	require.Contains(t, out, `it has a project "b" already`)
+	require.Contains(t, out, "most likely this one")
+	require.Contains(t, out, "1 of 3 projects were imported before")
+
+	other := servertest.Start(t)
+	if base, err = url.Parse(other.Base); err != nil {
+		t.Fatal(err)
+	}
+	forward, imports = httputil.NewSingleHostReverseProxy(base), 0
+	t.Setenv("FLAGRAFT_TOKEN", other.Token(t))
+	fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
+	out, code = runCommand(t, newImportCommand(), file, "--url", between.URL)
+	require.Zero(t, code, out)
+	require.Contains(t, out, `project "c": id 3`)
 }

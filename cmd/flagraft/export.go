@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -102,33 +104,54 @@ func newImportCommand() *cobra.Command {
 		}
 		all, steps := []portable.Imported{}, newSteps(cmd.ErrOrStderr(), "imported", projectsIn(d))
 		defer steps.end()
+		tell := func() error { // also of an import that ends early: what it made has new ids, and may have new keys
+			if shown, err := form.json(cmd.OutOrStdout(), all); shown {
+				return err
+			}
+			return printImported(cmd.OutOrStdout(), all)
+		}
 		for i := range d.Organisations {
 			projects := d.Organisations[i].Projects
 			for j := range projects {
-				done, err := importProject(cmd, &node, path, d, i, j)
+				done, err := importProject(cmd, &node, path, d, i, j, len(all) > 0)
 				if err != nil {
-					return fmt.Errorf("project %q: %w", projects[j].Name, err)
+					err = fmt.Errorf("project %q: %w", projects[j].Name, err)
+					if len(all) == 0 {
+						return err
+					}
+					steps.end()
+					return errors.Join(tell(), fmt.Errorf("%w\n%d of %d projects were imported before. To go on, take what is there out of the file: it would be refused",
+						err, len(all), projectsIn(d)))
 				}
 				all = append(all, done...)
 				steps.step()
 			}
 		}
 		steps.end()
-		if shown, err := form.json(cmd.OutOrStdout(), all); shown {
-			return err
-		}
-		return printImported(cmd.OutOrStdout(), all)
+		return tell()
 	}
 	return cmd
 }
 
-// importProject sends one project of a document: each fits the size of a request better than all.
-func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Document, organisation, project int) ([]portable.Imported, error) {
+// importProject sends one project of a document: each fits the size of a request better than all. One that is not the first is sent again for a while
+// when no node answers for it, so that a change of leaders does not leave a part of the document out.
+func importProject(cmd *cobra.Command, node *remote, path string, d *portable.Document, organisation, project int, again bool) ([]portable.Imported, error) {
 	one, o := *d, d.Organisations[organisation]
 	o.Projects = o.Projects[project : project+1]
 	one.Organisations = []portable.Organisation{o}
 	var done struct{ Projects []portable.Imported }
-	err := node.call(cmd.Context(), "POST", path, one, &done)
+	tries := 0
+	send := func() error { tries++; return node.call(cmd.Context(), "POST", path, one, &done) }
+	var err error
+	if again {
+		err = insist(cmd.Context(), cmd.ErrOrStderr(), send)
+	} else {
+		err = send()
+	}
+	var no *refused
+	if tries > 1 && errors.As(err, &no) && no.status == http.StatusBadRequest {
+		err = fmt.Errorf("it was sent again, as no node had answered for it; a project of its name that is there now is most likely this one: %w", err)
+	}
 	return done.Projects, err
 }
 
