@@ -220,6 +220,7 @@ func (n *Node) runMaintenance(ctx context.Context) {
 	ticker := time.NewTicker(maintenanceTick)
 	defer ticker.Stop()
 	var stores uint64
+	var room snapshotRoom
 	for {
 		select {
 		case <-ctx.Done():
@@ -233,13 +234,31 @@ func (n *Node) runMaintenance(ctx context.Context) {
 		} else {
 			stores = now
 		}
-		if n.due() > 1 {
+		if free := n.Space().Free; n.due() > 1 && !room.lacks(free, time.Now()) {
 			if err := n.snapshot(ctx); err != nil && ctx.Err() == nil {
 				n.log.Warn("snapshot", "error", err)
+				if n.snaps.full.Swap(false) {
+					room = snapshotRoom{free, time.Now()}
+				}
 				pause(ctx, time.Second)
 			}
 		}
 	}
+}
+
+// snapshotRoom is how much space was free, and when, before a snapshot that found no more. Tried again at once, the next one would fill the disk,
+// too, and the cluster would be read-only for as long as each takes.
+type snapshotRoom struct {
+	free uint64
+	at   time.Time
+}
+
+// snapshotPatience is how long the next snapshot waits unless there is more space.
+const snapshotPatience = 5 * time.Minute
+
+// lacks tells whether a snapshot would hardly fit now.
+func (r snapshotRoom) lacks(free uint64, now time.Time) bool {
+	return now.Sub(r.at) < snapshotPatience && free <= r.free+r.free/4
 }
 
 // replayWeight is what an entry weighs beside its bytes: many small ones take a start longer than few large ones.

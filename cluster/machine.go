@@ -280,6 +280,7 @@ type snapshotStore struct {
 	opened func(index uint64)
 	size   atomic.Int64  // of the newest
 	index  atomic.Uint64 // of the newest
+	full   atomic.Bool   // one that failed found no space
 }
 
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {

@@ -8,10 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/raft"
 )
+
+// unfinishedSnapshot is how the directory of a snapshot ends that is being written.
+const unfinishedSnapshot = ".tmp"
 
 // checkSnapshots reads what is beside each snapshot, which raft's store leaves out
 // with a warning when it is damaged: the node would start from an older one, or
@@ -24,7 +28,7 @@ func checkSnapshots(dir string) error {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasSuffix(e.Name(), ".tmp") {
+		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinishedSnapshot) {
 			continue // one that was never finished
 		}
 		path := filepath.Join(dir, e.Name(), "meta.json")
@@ -69,10 +73,22 @@ func checkSnapshotSeal(dir string, meta []byte) error {
 	return nil
 }
 
-// Create begins a snapshot that is sealed when it is closed.
+// Create begins a snapshot that is sealed when it is closed. Of one that fails nothing is left: raft's store leaves what it could not write for want
+// of space, and that keeps the disk full.
 func (s *snapshotStore) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, at uint64, t raft.Transport) (raft.SnapshotSink, error) {
+	begun := func() []string {
+		names, _ := filepath.Glob(filepath.Join(s.dir, "snapshots", fmt.Sprintf("%d-%d-*%s", term, index, unfinishedSnapshot))) // only a bad pattern fails
+		return names
+	}
+	before := begun()
 	sink, err := s.SnapshotStore.Create(v, index, term, c, at, t)
 	if err != nil {
+		s.wasFull(err)
+		for _, name := range begun() {
+			if !slices.Contains(before, name) {
+				_ = discard(name) // else at the next start
+			}
+		}
 		return nil, err
 	}
 	return &sealingSink{SnapshotSink: sink, store: s, dir: filepath.Join(s.dir, "snapshots", sink.ID())}, nil
@@ -91,10 +107,37 @@ type sealingSink struct {
 	dir   string // where the snapshot will be
 }
 
+// discard removes an unfinished snapshot. Its content is cut off first: raft leaves the file of one that failed open, and what is only removed keeps
+// its space until the collector finds that.
+func discard(dir string) error {
+	_ = os.Truncate(filepath.Join(dir, "state.bin"), 0) // it may not be there
+	return os.RemoveAll(dir)
+}
+
+// wasFull keeps whether an error is for want of space: raft passes on its text only.
+func (s *snapshotStore) wasFull(err error) {
+	if isFull(err) {
+		s.full.Store(true)
+	}
+}
+
+// Write adds to the snapshot.
+func (s *sealingSink) Write(p []byte) (int, error) {
+	n, err := s.SnapshotSink.Write(p)
+	s.store.wasFull(err)
+	return n, err
+}
+
+// Cancel removes the snapshot.
+func (s *sealingSink) Cancel() error {
+	return errors.Join(s.SnapshotSink.Cancel(), discard(s.dir+unfinishedSnapshot))
+}
+
 // Close finishes the snapshot.
 func (s *sealingSink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
-		return err
+		s.store.wasFull(err)
+		return errors.Join(err, discard(s.dir+unfinishedSnapshot))
 	}
 	raw, err := os.ReadFile(filepath.Join(s.dir, "meta.json"))
 	if errors.Is(err, fs.ErrNotExist) {
