@@ -150,8 +150,12 @@ func TestRestoreWhoseAnswerIsLost(t *testing.T) {
 	base, err := url.Parse(target.Base)
 	require.NoError(t, err)
 	forward := httputil.NewSingleHostReverseProxy(base)
-	lost := false
+	lost, full := false, false
 	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if lost && full {
+			w.WriteHeader(http.StatusInsufficientStorage)
+			return
+		}
 		if lost || !strings.Contains(r.URL.Path, "/apply/") {
 			forward.ServeHTTP(w, r)
 			return
@@ -171,6 +175,14 @@ func TestRestoreWhoseAnswerIsLost(t *testing.T) {
 	out, code = runCommand(t, newBackupCommand(), "restore", "--force", file, "--url", between.URL)
 	require.Equal(t, 1, code)
 	require.NotContains(t, out, "most likely", "nothing was sent with that token")
+
+	// What refuses the second attempt knows nothing of the first.
+	t.Setenv("FLAGRAFT_TOKEN", source.Token(t))
+	lost, full = false, true
+	out, code = runCommand(t, newBackupCommand(), "restore", "--force", file, "--url", between.URL)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "may be restored all the same")
+	require.Contains(t, out, "507")
 }
 
 func TestExportAndImport(t *testing.T) {

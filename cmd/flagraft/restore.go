@@ -102,17 +102,21 @@ func sendBackup(ctx context.Context, node *remote, backup io.Reader, force bool,
 	}
 }
 
-// makeSwitch asks for the switch until it is answered. Where an answer was lost the token may be gone by then, and that says that it is made:
-// the token was good for all parts.
+// makeSwitch asks for the switch until it is answered. What refuses a second attempt may say that nothing was written, and mean that attempt: the
+// first one may be made all the same. It surely is where the token, which was good for all parts, is none any more.
 func makeSwitch(ctx context.Context, node *remote, path string, out any, notes io.Writer) error {
 	tries := 0
 	err := insist(ctx, notes, func() error { tries++; return node.call(ctx, "POST", path, nil, out) })
 	var no *refused
-	if tries > 1 && errors.As(err, &no) && no.status == http.StatusUnauthorized {
+	switch {
+	case tries < 2 || !errors.As(err, &no):
+		return err
+	case no.status == http.StatusUnauthorized:
 		return fmt.Errorf("the answer to the switch was lost, and your token, which was good before it, is not any more: most likely the backup is restored. "+
 			"Sign in with an account of the backup and look (%w)", err)
+	default:
+		return fmt.Errorf("it was not the first attempt, and an earlier one may be made: the backup may be restored all the same. Look before you send it again (%w)", err)
 	}
-	return err
 }
 
 // insist repeats what may be repeated while the node asks for it or cannot be reached.
