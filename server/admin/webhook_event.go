@@ -141,7 +141,7 @@ func announce(tx *fsm.Tx) {
 			continue // retention
 		}
 		a.audit(c.After)
-		if s := states[c.After.RelatedObjectID]; s != nil && c.After.RelatedObjectType == fsm.AuditFeatureState {
+		if s := states[c.After.RelatedObjectID]; s != nil && c.After.RelatedObjectType == fsm.AuditFeatureState && a.differs(s) {
 			told[s.ID] = a.tell(s, told[s.ID])
 		}
 	}
@@ -214,7 +214,7 @@ func placeOf(r fsm.Reader, s *fsm.FeatureState) statePlace {
 	return at
 }
 
-// differs leaves out rows that were only stamped, unless that made them live.
+// differs leaves out rows that were only stamped, unless that made them live: an identity's override that did not wait for its date is no news then.
 func (a *announcer) differs(c *stateChange) bool {
 	return !a.seen(c.Before) || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
 		!slices.EqualFunc(c.Before.Multivariate, c.After.Multivariate, func(a, b fsm.MultivariateValue) bool {

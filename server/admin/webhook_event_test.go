@@ -280,6 +280,12 @@ func TestWebhookEventsOfChangedSchedules(t *testing.T) {
 	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
 	own = fmt.Sprintf("%s%d/", list, h.post(list, scheduled, 201).id())
 	require.Equal(t, []string{told}, brief(h.taken(env)), "it is served")
+	after := func() time.Time { return time.Now().Add(2 * time.Hour) }
+	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, after, Announce), after, fsm.DefaultRetention(), h.api.Env.Log)
+	late.Lead(true)
+	require.Eventually(t, func() bool { return h.node.FSM.State().Time >= fsm.TimeOf(time.Now().Add(time.Hour)) }, 10*time.Second, time.Millisecond)
+	late.Stop()
+	require.Empty(t, brief(h.taken(env)), "it was served before its date came")
 	h.remove(own, 204)
 	require.Equal(t, []string{gone}, brief(h.taken(env)))
 }
