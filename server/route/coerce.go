@@ -364,7 +364,7 @@ func ParseTime(s string) (time.Time, bool) {
 	if at := strings.IndexByte(s, ' '); at >= len("2006-1-2") && at <= len("2006-01-02") {
 		s = s[:at] + "T" + s[at+1:]
 	}
-	if at := strings.LastIndexAny(s, "Z+-"); at > 0 && s[at-1] == ' ' {
+	if at := strings.LastIndexAny(s, "Z+-"); at > 0 && s[at-1] == ' ' && strings.Contains(s[:at], "T") { // else it is a dash of the date
 		s = strings.TrimRight(s[:at], " ") + s[at:]
 	}
 	for _, zone := range zoneLayouts {
