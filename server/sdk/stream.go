@@ -123,7 +123,7 @@ func (s *SDK) stream(ctx *fasthttp.RequestCtx, m *route.Match, d dialect) {
 		s.fail(ctx, err)
 		return
 	}
-	st := &stream{live: live, chunked: ctx.Request.Header.IsHTTP11(), dialect: d}
+	st := &stream{live: live, key: string(m.Raw(0)), chunked: ctx.Request.Header.IsHTTP11(), dialect: d}
 	epoch, digits, _ := bytes.Cut(ctx.Request.Header.Peek("Last-Event-ID"), []byte{'-'})
 	if string(epoch) == s.FSM.State().Genesis.Epoch {
 		st.seen = number(digits)

@@ -26,7 +26,7 @@ func BenchmarkEvent(b *testing.B) {
 		go func() { _, _ = io.Copy(io.Discard, client) }()
 		c, err := l.Accept()
 		require.NoError(b, err)
-		s := &stream{live: live, chunked: true}
+		s := &stream{live: live, key: clientKey, chunked: true}
 		s.own(c)
 		w.open(s)
 		all = append(all, s)

@@ -54,7 +54,7 @@ const lastChunk = "0\r\n\r\n"
 // topic is the streams of one environment at one writer.
 type topic struct {
 	live    *fsm.Live
-	key     string // the client-side key when the first of them came
+	key     string // that opened them
 	streams []*stream
 
 	updated fsm.Time // of the newest event

@@ -325,6 +325,30 @@ func TestStreamsOfAReplacedKeyEnd(t *testing.T) {
 	require.Equal(t, version, fresh.data())
 }
 
+// TestStreamsOfAKeyReplacedMeanwhileEnd: its streams may come to the writer after the View with the new key.
+func TestStreamsOfAKeyReplacedMeanwhileEnd(t *testing.T) {
+	h := newStreamHouse(t)
+	w := newStreamWriter(&Streams{config: h.streams.config})
+	w.loop.Stop() // the test is the writer
+	live, _ := h.Views.ByID(h.env.ID)
+	open := func(key string) {
+		near, far := net.Pipe()
+		t.Cleanup(func() { _ = near.Close() })
+		go func() { _, _ = io.Copy(io.Discard, near) }()
+		s := &stream{live: live, key: key}
+		s.own(far)
+		w.open(s)
+	}
+	open("replaced")
+	require.Zero(t, w.streams.Open(), "alone")
+	open(clientKey)
+	open("replaced")
+	require.EqualValues(t, 1, w.streams.Open(), "beside one of the present key")
+	require.Len(t, w.topics[live].streams, 1)
+	w.publish()
+	require.EqualValues(t, 1, w.streams.Open())
+}
+
 // TestClientsThatWentAwayAreForgotten: a write to a closed connection fails.
 func TestClientsThatWentAwayAreForgotten(t *testing.T) {
 	h := newStreamHouse(t, func(c *StreamsConfig) { c.Ping = 60 * time.Millisecond })
@@ -378,7 +402,7 @@ func slowClients(t *testing.T, around func(c, client net.Conn) (net.Conn, net.Co
 		require.NoError(t, err)
 		require.NoError(t, c.(*net.TCPConn).SetWriteBuffer(4096))
 		live, _ := h.Views.ByID(h.env.ID)
-		s := &stream{live: live}
+		s := &stream{live: live, key: clientKey}
 		far, near := around(c, client)
 		s.own(far)
 		w.open(s)

@@ -17,6 +17,7 @@ type stream struct {
 	raw     syscall.RawConn // of conn; nil: writes have a deadline instead
 	tls     *sealed         // around conn; nil: plain
 	live    *fsm.Live
+	key     string // that opened it
 	chunked bool
 	dialect dialect
 	hello   []byte // what the stream begins with
@@ -131,11 +132,14 @@ func (w *streamWriter) open(s *stream) {
 		w.end(t)
 		t = nil
 	}
-	if t == nil {
-		t = &topic{live: s.live, key: s.live.View().Environment.APIKey}
+	if t == nil || t.key != s.key { // the key was replaced while the stream came: it ends below
+		t = &topic{live: s.live, key: s.key}
 	}
 	w.update(t)
-	w.topics[s.live] = t // also if that closed the last one there
+	over := t.over()
+	if !over {
+		w.topics[s.live] = t // also if that closed the last one there
+	}
 	t.add(s)
 	s.slot, w.next = w.next, (w.next+1)%pingSlots
 	hello := s.hello
@@ -145,7 +149,7 @@ func (w *streamWriter) open(s *stream) {
 		w.streams.events.Add(1)
 	}
 	w.write(s, hello)
-	if s.live.Gone() {
+	if over || t.over() {
 		w.end(t)
 	}
 }
@@ -240,7 +244,7 @@ func (w *streamWriter) close(s *stream) {
 	_ = s.conn.Close() // nothing can be done about it
 	w.streams.open.Add(-1)
 	s.topic.remove(s)
-	if len(s.topic.streams) == 0 {
+	if len(s.topic.streams) == 0 && w.topics[s.live] == s.topic {
 		delete(w.topics, s.live)
 	}
 }
