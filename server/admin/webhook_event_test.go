@@ -283,7 +283,13 @@ func TestWebhookEventsOfChangedSchedules(t *testing.T) {
 	after := func() time.Time { return time.Now().Add(2 * time.Hour) }
 	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, after, Announce), after, fsm.DefaultRetention(), h.api.Env.Log)
 	late.Lead(true)
-	require.Eventually(t, func() bool { return h.node.FSM.State().Time >= fsm.TimeOf(time.Now().Add(time.Hour)) }, 10*time.Second, time.Millisecond)
+	stamped := func() bool {
+		for s := range fsm.FeatureStatesByIdentity.Refs(h.node.FSM.State(), id) {
+			return s.UpdatedAt >= s.LiveFrom
+		}
+		return false
+	}
+	require.Eventually(t, stamped, 10*time.Second, time.Millisecond)
 	late.Stop()
 	require.Empty(t, brief(h.taken(env)), "it was served before its date came")
 	h.remove(own, 204)
