@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -20,7 +21,7 @@ func (s *Scheduler) deletedNames(r Reader, now Time) func(*Tx) {
 	}
 	var environments, projects []uint64
 	for e := range DeletedEnvironments.Refs(r) {
-		if e.UpdatedAt < oldest && len(environments) < sweepBatch {
+		if e.UpdatedAt < oldest {
 			environments = append(environments, e.ID)
 		}
 	}
@@ -29,6 +30,7 @@ func (s *Scheduler) deletedNames(r Reader, now Time) func(*Tx) {
 			projects = append(projects, p.ID)
 		}
 	}
+	environments = withoutAudit(r, environments)
 	if len(environments)+len(projects) == 0 {
 		s.deletedDue = now.Add(deletedEvery)
 		return nil
@@ -41,4 +43,18 @@ func (s *Scheduler) deletedNames(r Reader, now Time) func(*Tx) {
 			DeletedProjects.Delete(tx, id)
 		}
 	}
+}
+
+// withoutAudit is which of these environments no audit row shows, some of them if they are many. Earlier versions kept environments with the time of their last change,
+// which may be long before they were deleted.
+func withoutAudit(r Reader, environments []uint64) []uint64 {
+	if len(environments) == 0 {
+		return nil
+	}
+	shown := map[uint64]bool{}
+	for a := range AuditLogs.Refs(r) {
+		shown[a.Environment] = true
+	}
+	environments = slices.DeleteFunc(environments, func(id uint64) bool { return shown[id] })
+	return environments[:min(len(environments), sweepBatch)]
 }

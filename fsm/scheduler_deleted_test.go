@@ -54,3 +54,30 @@ func TestDeletedNamesGoWithTheirAuditRows(t *testing.T) {
 	require.Empty(t, projects)
 	require.Empty(t, environments)
 }
+
+// TestDeletedNamesOfEarlierVersions: these kept an environment with the time of its last change, and rows of after it show its name.
+func TestDeletedNamesOfEarlierVersions(t *testing.T) {
+	f := newTestFSM(t)
+	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	w := NewWriter(f, &logProposer{fsm: f}, clock, slog.New(slog.DiscardHandler))
+	defer w.Stop()
+	w.Gained()
+	_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
+		for id := uint64(1); id <= sweepBatch+1; id++ {
+			DeletedEnvironments.Put(tx, Environment{ID: id, Project: 1, UpdatedAt: tx.Now().Add(-time.Hour)})
+			if id <= sweepBatch {
+				tx.AuditOnly(AuditLog{Project: 1, Environment: id, Organisation: 1})
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	s := &Scheduler{fsm: f, writer: w, clock: clock, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, s.due(context.Background()))
+	kept := 0
+	for range DeletedEnvironments.Refs(f.State()) {
+		kept++
+	}
+	require.Equal(t, sweepBatch, kept, "all but the one that no row shows")
+}
