@@ -96,7 +96,7 @@ func (s *Server) listen() error {
 	s.listener = s.tls.listener(connListener{
 		Listener: bounded,
 		limits: limits{
-			head: shorter(s.settings.HeaderTimeout, s.settings.ReadTimeout), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout},
+			head: headTime(s.settings), idle: s.settings.IdleTimeout, answer: s.settings.WriteTimeout},
 		handler: s.handle, longest: min(smallBody, s.settings.MaxBodyBytes),
 	})
 	s.http = &fasthttp.Server{
@@ -125,12 +125,12 @@ func (s *Server) listen() error {
 // endless is the time of a body without a limit.
 const endless = 24 * time.Hour
 
-// shorter is the shorter of two limits, of which 0 is none.
-func shorter(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return a + b
+// headTime is the time of a head: not more than a body has. 0 is none for either, and does not touch the other.
+func headTime(st *settings.Settings) time.Duration {
+	if st.HeaderTimeout == 0 || st.ReadTimeout == 0 {
+		return st.HeaderTimeout
 	}
-	return min(a, b)
+	return min(st.HeaderTimeout, st.ReadTimeout)
 }
 
 // Addr is the address the API listens on.
