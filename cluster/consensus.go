@@ -235,6 +235,7 @@ func (n *Node) runMaintenance(ctx context.Context) {
 			stores = now
 		}
 		if free := n.Space().Free; n.due() > 1 && !room.lacks(free, time.Now()) {
+			n.snaps.full.Store(false) // of one that came from the leader, or was asked for
 			if err := n.snapshot(ctx); err != nil && ctx.Err() == nil {
 				n.log.Warn("snapshot", "error", err)
 				if n.snaps.full.Swap(false) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,6 +229,36 @@ func TestSnapshotIsTriggeredByEntries(t *testing.T) {
 	}
 	eventually(t, func() bool { return m.node.Status().Snapshot > 0 && m.node.replayCost() < 100*replayWeight })
 	require.Less(t, m.node.StorageStats().LogBytes, int64(100*replayWeight)/2)
+}
+
+// failsOnce is an FSM whose first snapshot cannot be taken, as while a restore is under way.
+type failsOnce struct {
+	*journal
+	failed atomic.Bool
+}
+
+func (f *failsOnce) Snapshot() (raft.FSMSnapshot, error) {
+	if !f.failed.Swap(true) {
+		return nil, errors.New("not now")
+	}
+	return f.journal.Snapshot()
+}
+
+// One that the leader sent and that found no space, long ago, has nothing to do with one that fails now.
+func TestASnapshotThatFailsOtherwiseIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	fsm := &failsOnce{journal: newJournal()}
+	m := newMember(t, func(c *Config) { c.SnapshotThresholdBytes, c.FSM, c.FSMIndex = 100*replayWeight, fsm, fsm.at })
+	node, err := Start(t.Context(), m.cfg)
+	require.NoError(t, err)
+	m.node, m.fsm = node, fsm.journal
+	waitReady(t, m)
+	m.node.snaps.full.Store(true)
+	for range 120 {
+		m.propose("x")
+	}
+	eventually(t, func() bool { return m.node.Status().Snapshot > 0 })
+	require.True(t, fsm.failed.Load())
 }
 
 // A snapshot that is being written has as much log to come as it took to start it, and is late from then on.
