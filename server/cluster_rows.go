@@ -115,8 +115,8 @@ func (n *Node) transferLeadership(c *route.Call, in transferInput) (transferred,
 // of before, as somebody else may have handed leadership back meanwhile.
 func (n *Node) handedOver(ctx context.Context, term uint64, to string) (leader string, ok bool) {
 	for ctx.Err() == nil {
-		now, known := n.cluster.Leader()
-		if known && (n.cluster.Term() > term || now.ID == to) {
+		later := n.cluster.Term() > term // asked first: the leader may change between the two
+		if now, known := n.cluster.Leader(); known && (later || now.ID == to) {
 			return now.ID, true
 		}
 		pause(ctx, 5*time.Millisecond)
