@@ -85,6 +85,7 @@ func TestAFailedSnapshotLeavesNothing(t *testing.T) {
 	}
 	_, other, err := begin(false)
 	require.NoError(t, err)
+	time.Sleep(2 * time.Millisecond) // raft names them by the millisecond
 	left := func() int {
 		names, err := os.ReadDir(filepath.Join(dir, "snapshots"))
 		require.NoError(t, err)
