@@ -343,10 +343,10 @@ func TestStreamsOfAKeyReplacedMeanwhileEnd(t *testing.T) {
 	require.Zero(t, w.streams.Open(), "alone")
 	open(clientKey)
 	open("replaced")
-	require.EqualValues(t, 1, w.streams.Open(), "beside one of the present key")
+	require.Equal(t, 1, w.streams.Open(), "beside one of the present key")
 	require.Len(t, w.topics[live].streams, 1)
 	w.publish()
-	require.EqualValues(t, 1, w.streams.Open())
+	require.Equal(t, 1, w.streams.Open())
 }
 
 // TestClientsThatWentAwayAreForgotten: a write to a closed connection fails.
