@@ -45,8 +45,8 @@ func (s *Scheduler) deletedNames(r Reader, now Time) func(*Tx) {
 	}
 }
 
-// withoutAudit is which of these environments no audit row shows, some of them if they are many. Earlier versions kept environments with the time of their last change,
-// which may be long before they were deleted.
+// withoutAudit is which of these environments no audit row shows, some of them if they are many. Their times alone do not tell: earlier versions
+// kept that of the last change, which may be long before the deletion.
 func withoutAudit(r Reader, environments []uint64) []uint64 {
 	if len(environments) == 0 {
 		return nil

@@ -9,14 +9,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// leading is what a leader's Scheduler needs, by a clock of the test's.
+func leading(t *testing.T, now *time.Time) (*FSM, *Writer, *Scheduler) {
+	f, clock, log := newTestFSM(t), func() time.Time { return *now }, slog.New(slog.DiscardHandler)
+	w := NewWriter(f, &logProposer{fsm: f}, clock, log)
+	t.Cleanup(w.Stop)
+	w.Gained()
+	return f, w, &Scheduler{fsm: f, writer: w, clock: clock, retention: DefaultRetention(), log: log}
+}
+
 // TestDeletedNamesGoWithTheirAuditRows: what is kept of deleted projects and environments for the audit log does not outlive its rows.
 func TestDeletedNamesGoWithTheirAuditRows(t *testing.T) {
-	f := newTestFSM(t)
 	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	w := NewWriter(f, &logProposer{fsm: f}, clock, slog.New(slog.DiscardHandler))
-	defer w.Stop()
-	w.Gained()
+	f, w, s := leading(t, &now)
 	deleteOne := func(id uint64) {
 		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
 			DeletedProjects.Put(tx, Project{ID: id, Organisation: 1})
@@ -26,7 +31,6 @@ func TestDeletedNamesGoWithTheirAuditRows(t *testing.T) {
 		})
 		require.NoError(t, err)
 	}
-	s := &Scheduler{fsm: f, writer: w, clock: clock, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
 	kept := func() (projects, environments []uint64) {
 		require.NoError(t, s.due(context.Background()))
 		for p := range DeletedProjects.Refs(f.State()) {
@@ -57,12 +61,8 @@ func TestDeletedNamesGoWithTheirAuditRows(t *testing.T) {
 
 // TestDeletedNamesOfEarlierVersions: these kept an environment with the time of its last change, and rows of after it show its name.
 func TestDeletedNamesOfEarlierVersions(t *testing.T) {
-	f := newTestFSM(t)
 	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return now }
-	w := NewWriter(f, &logProposer{fsm: f}, clock, slog.New(slog.DiscardHandler))
-	defer w.Stop()
-	w.Gained()
+	f, w, s := leading(t, &now)
 	_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
 		for id := uint64(1); id <= sweepBatch+1; id++ {
 			DeletedEnvironments.Put(tx, Environment{ID: id, Project: 1, UpdatedAt: tx.Now().Add(-time.Hour)})
@@ -73,7 +73,6 @@ func TestDeletedNamesOfEarlierVersions(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, err)
-	s := &Scheduler{fsm: f, writer: w, clock: clock, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
 	require.NoError(t, s.due(context.Background()))
 	kept := 0
 	for range DeletedEnvironments.Refs(f.State()) {

@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,12 +11,8 @@ import (
 // TestAPICallLimits stops an organisation at its limit and resumes it in the
 // next month.
 func TestAPICallLimits(t *testing.T) {
-	f := newTestFSM(t)
-	p := &logProposer{fsm: f}
 	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
-	w := NewWriter(f, p, func() time.Time { return now }, slog.New(slog.DiscardHandler))
-	defer w.Stop()
-	w.Gained()
+	f, w, s := leading(t, &now)
 	write := func(run func(*Tx)) {
 		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error { run(tx); return nil })
 		require.NoError(t, err)
@@ -31,7 +26,6 @@ func TestAPICallLimits(t *testing.T) {
 		Usages.Put(tx, Usage{Environment: 1, Kind: UsageIdentities, Bucket: TimeOf(now.AddDate(0, -1, 0)), Count: 40})
 		Usages.Put(tx, Usage{Environment: 1, Kind: UsageEvaluation, Bucket: TimeOf(now), Count: 40})
 	})
-	s := &Scheduler{fsm: f, writer: w, clock: func() time.Time { return now }, retention: DefaultRetention(), log: slog.New(slog.DiscardHandler)}
 	serves := func() bool {
 		require.NoError(t, s.due(context.Background()))
 		o, ok := Organisations.Get(f.State(), 1)

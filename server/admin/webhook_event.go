@@ -130,7 +130,7 @@ func announce(tx *fsm.Tx) {
 	for i := range changes {
 		if c := &changes[i]; c.After == nil {
 			a.deleted(c.Before)
-		} else if a.live(c.After) {
+		} else if a.live(c.After) && a.differs(c) {
 			states[c.ID] = c
 		}
 	}
@@ -141,12 +141,12 @@ func announce(tx *fsm.Tx) {
 			continue // retention
 		}
 		a.audit(c.After)
-		if s := states[c.After.RelatedObjectID]; s != nil && c.After.RelatedObjectType == fsm.AuditFeatureState && a.differs(s) {
+		if s := states[c.After.RelatedObjectID]; s != nil && c.After.RelatedObjectType == fsm.AuditFeatureState {
 			told[s.ID] = a.tell(s, told[s.ID])
 		}
 	}
 	for i := range changes {
-		if s := states[changes[i].ID]; s != nil && told[s.ID] != wholly && (told[s.ID] == halfway || a.differs(s)) {
+		if s := states[changes[i].ID]; s != nil && told[s.ID] != wholly {
 			a.updated(s, s.After.Enabled)
 		}
 	}
