@@ -62,7 +62,7 @@ func TestANodeWithAnotherStateStops(t *testing.T) {
 			}
 			survivor := nodes[2].Admin(t)
 			write(survivor, 12)
-			require.Equal(t, float64(1), nodes[2].Metric(t, "flagraft_hash_mismatches_total"))
+			require.NotZero(t, nodes[2].Metric(t, "flagraft_hash_mismatches_total")) // more than once where another check was due before the node was stopped
 			require.Empty(t, stopped, "one of the majority stopped")
 		})
 	}
