@@ -49,13 +49,24 @@ func TestHugeIsAskedFor(t *testing.T) {
 func TestLags(t *testing.T) {
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	w := &watch{shown: make([]trail, 2)}
-	w.committed.see(5, at(10))
-	w.committed.see(5, at(11)) // nothing new
-	w.committed.see(9, at(20))
+	w.commits(0, at(10))
+	w.commits(5, at(11))
+	w.commits(5, at(20)) // nothing new
+	w.commits(9, at(21))
 	w.shown[0].see(5, at(12))
 	w.shown[0].see(9, at(24))
 	w.shown[1].see(7, at(17)) // it never showed 5 alone
 	require.Equal(t, []float64{7}, w.lags([]uint64{5, 9}), "the second node never showed 9")
-	w.shown[1].see(9, at(19)) // seen before the commit was
+	w.shown[1].see(9, at(20)) // seen before the commit was
 	require.Equal(t, []float64{7, 4}, w.lags([]uint64{5, 9}))
+}
+
+// A look that comes late sees a commit and its Views at once. That is no way of no time.
+func TestALateLookHidesNoLag(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	w := &watch{shown: make([]trail, 1)}
+	w.commits(4, at(10))
+	w.commits(5, at(40)) // 30 ms without a core
+	w.shown[0].see(5, at(40))
+	require.Equal(t, []float64{30}, w.lags([]uint64{5}))
 }

@@ -19,6 +19,7 @@ import (
 type watch struct {
 	nodes       []*server.Node
 	environment uint64
+	looked      time.Time // when the last look at the commit index began
 	committed   trail
 	shown       []trail
 	stop        chan struct{}
@@ -65,12 +66,24 @@ func (w *watch) begin() {
 }
 
 func (w *watch) look() {
-	w.committed.see(w.nodes[0].CommitIndex(), time.Now())
+	now := time.Now()
+	w.commits(w.nodes[0].CommitIndex(), now)
 	for i, n := range w.nodes {
 		if live, ok := n.Views().ByID(w.environment); ok && live.View() != nil {
 			w.shown[i].see(live.View().Index, time.Now())
 		}
 	}
+}
+
+// commits tells what was committed at a look. What was not at the one before may have been right
+// after it, so the way to a View counts from there: looks that come late, as they do on a machine
+// without a core to spare, make it longer and never hide it.
+func (w *watch) commits(index uint64, now time.Time) {
+	if w.looked.IsZero() {
+		w.looked = now
+	}
+	w.committed.see(index, w.looked)
+	w.looked = now
 }
 
 // end stops looking, after every View had the time to show what was committed.
@@ -80,7 +93,7 @@ func (w *watch) end() {
 	w.done.Wait()
 }
 
-// lags are the milliseconds from each commit to the last View that shows it.
+// lags are the milliseconds from each commit to the last View that shows it, at most.
 func (w *watch) lags(indexes []uint64) (millis []float64) {
 	for _, index := range indexes {
 		from, ok := w.committed.reached(index)
