@@ -9,7 +9,12 @@ import (
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
-const nameAdmin = "admin-writes"
+const (
+	nameAdmin         = "admin-writes"
+	nameAdminFollower = nameAdmin + suffixFollower
+
+	suffixFollower = "-follower"
+)
 
 // Writers of the admin API, each with one request under way.
 const (
@@ -20,7 +25,7 @@ const (
 // adminWrites measures how many flags are switched a second by one writer and by many,
 // through the leader and through a follower, in turn.
 func (b *bench) adminWrites(ctx context.Context, dir string) error {
-	if !b.wants(nameAdmin, nameAdmin+"-follower") {
+	if !b.wants(nameAdmin, nameAdminFollower) {
 		return nil
 	}
 	cluster, project, err := b.start(ctx, dir, 3)
@@ -52,7 +57,7 @@ func (b *bench) adminWrites(ctx context.Context, dir string) error {
 		follower = cluster.Nodes[1]
 	}
 	return b.play(ctx, through(leader, "", "the leader", oneWriter), through(leader, "", "the leader", manyWriters),
-		through(follower, "-follower", "a follower", manyWriters))
+		through(follower, suffixFollower, "a follower", manyWriters))
 }
 
 // states are the paths of the environment's own feature states.

@@ -25,6 +25,9 @@ type bench struct {
 // Run measures everything and returns the report. An answer that is not 2xx ends it
 // with an error; the report then has what was measured before.
 func Run(ctx context.Context, c Config) (*Report, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
 	if _, err := exec.LookPath(c.Binary); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,11 @@
 package bench
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flagraft/flagraft/bench/seed"
@@ -60,6 +63,33 @@ func Names() []string {
 	return slices.Concat([]string{nameRequest, nameEvaluation, nameStore, nameStore + "-" + markHuge, nameNotModified}, variants(nameFlags), variants(nameUnchanged),
 		[]string{nameChanging, nameNew, nameFollower, nameBulk, nameCommit, nameView, nameAdmin, nameImport, nameMemory, nameMemory + "-" + markHuge,
 			nameRestore, nameRestore + "-" + markHuge, nameStartUp, nameLarge})
+}
+
+// names are those that Only may be a part of.
+func (c *Config) names() []string {
+	switch {
+	case c.Peers != "":
+		return []string{namePeerFlags, namePeerValues, namePeerTargeting, namePeerTransient, namePeerEngines}
+	case c.Scale:
+		names := []string{axisNodes.name}
+		for _, a := range axes {
+			names = append(names, a.name)
+		}
+		return names
+	}
+	return append(Names(), nameAdminFollower)
+}
+
+// check refuses what would measure nothing: no goal is missed then, and the report would take
+// the place of one that says something.
+func (c *Config) check() error {
+	if c.Runs < 1 || c.Duration <= 0 {
+		return errors.New("bench: runs and duration have to be above 0")
+	}
+	if !slices.ContainsFunc(c.names(), func(name string) bool { return strings.Contains(name, c.Only) }) {
+		return fmt.Errorf("bench: no scenario has %q in its name: there are %s", c.Only, strings.Join(c.names(), ", "))
+	}
+	return nil
 }
 
 // Shorten makes it the form of a few minutes, which shows faults but settles nothing.
