@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/flagraft/flagraft/bench/load"
 	"github.com/flagraft/flagraft/bench/probe"
@@ -75,8 +76,8 @@ func (r *Report) figureTable() *table {
 	t := &table{
 		title: "Single figures",
 		note: "Medians of the runs with the smallest and largest. Cores, the share of garbage collection and `fsync`, the mean time of storing log entries, are those " +
-			"of the servers; where nodes or stores run in the process that measures, the generator is in them.",
-		head: []string{"", "median", "min–max", "", "cores", "GC share", "fsync ms", "load"},
+			"of the servers in the last run; where nodes or stores run in the process that measures, the generator is in them.",
+		head: []string{"", "median", "min–max", "", "runs", "cores", "GC share", "fsync ms", "load"},
 	}
 	for _, f := range r.Figures {
 		s, what := f.spread(), f.What
@@ -87,7 +88,7 @@ func (r *Report) figureTable() *table {
 		if f.Cores > 0 {
 			gc = percent(f.GCShare)
 		}
-		t.add(what, short(s.Median), short(s.Min)+"–"+short(s.Max), f.Unit, known(f.Cores, 2), gc, known(f.StoreMillis, 2), known(f.Load, 1))
+		t.add(what, short(s.Median), short(s.Min)+"–"+short(s.Max), f.Unit, strconv.Itoa(len(f.Values)), known(f.Cores, 2), gc, known(f.StoreMillis, 2), known(f.Load, 1))
 	}
 	return t
 }

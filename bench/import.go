@@ -16,7 +16,7 @@ const (
 // importConns is how many connections an import uses.
 const importConns = 32
 
-// imports measures how long many new identities take into three fresh nodes, the last one acknowledged after commit.
+// imports measures how long many new identities take into three nodes, the last one acknowledged after commit. Each import comes to what those before it have left.
 func (b *bench) imports(ctx context.Context, dir string) error {
 	if !b.wants(nameImport) {
 		return nil

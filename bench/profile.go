@@ -26,12 +26,17 @@ func (b *bench) profile(ctx context.Context, p *play, t turn) error {
 	for i := range errs {
 		node, kind := i/len(kinds), kinds[i%len(kinds)]
 		url := fmt.Sprintf("http://%s/debug/pprof/%s?seconds=%d", t.side.management[node], kind, seconds)
-		file := filepath.Join(b.Profiles, fmt.Sprintf("%s-c%d-node%d.%s.pb.gz", p.Name, p.Conns, node, kind))
+		file := filepath.Join(b.Profiles, profileName(p, t, node, kind))
 		wg.Go(func() { errs[i] = fetch(ctx, url, file) })
 	}
 	_, err := b.once(ctx, p, t, time.Duration(seconds)*time.Second)
 	wg.Wait()
 	return errors.Join(append(errs, err)...)
+}
+
+// profileName has the side in it: one scenario may measure two of the same nodes.
+func profileName(p *play, t turn, node int, kind string) string {
+	return fmt.Sprintf("%s-c%d-%s-node%d.%s.pb.gz", p.Name, p.Conns, t.side.name, node, kind)
 }
 
 // discard reads to the end.

@@ -37,7 +37,7 @@ Written by %s; do not edit. How it is measured: [bench](../bench/doc.go).
 - Machine: %d cores, %s; servers and generator share it, through loopback
 - Load average: %.1f before, %.1f after
 - Data: %s; new identities have %d traits
-- Each figure: median of %d runs of %g s, sides and loads in turn
+- Each figure: median of %d runs of %g s, sides and loads in turn, where no other number of runs is told
 `, r.heading(), "`"+r.Command+"`", r.Date.Format("2006-01-02 15:04 MST"), r.Version, r.Go, r.Cores, r.Processor, r.LoadBefore, r.LoadAfter, r.Profile, r.Profile.NewTraits, r.Runs, r.Seconds)
 	if r.Quick {
 		fmt.Fprintln(w, "- **The quick form: runs are too short to settle anything**")

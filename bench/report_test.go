@@ -195,3 +195,20 @@ func TestNiceStep(t *testing.T) {
 		require.InDelta(t, want, niceStep(v), 1e-9)
 	}
 }
+
+// One scenario measures the same nodes twice, through a follower and through all: both profiles stay.
+func TestProfilesOfTwoSidesHaveTwoNames(t *testing.T) {
+	p := &play{Scenario: &Scenario{Name: nameFollower, Conns: 512}}
+	one, all := turn{side: &side{name: "follower"}}, turn{side: &side{name: "flagraft"}}
+	require.NotEqual(t, profileName(p, one, 0, "profile"), profileName(p, all, 0, "profile"))
+}
+
+// A median of one run is told as that.
+func TestFiguresTellHowManyRunsTheyHad(t *testing.T) {
+	f := newFigure(nameMemory, "MB", "memory")
+	f.Values = []float64{7}
+	r := &Report{Figures: []*Figure{f}}
+	var page bytes.Buffer
+	require.NoError(t, r.Markdown(&page))
+	require.Contains(t, page.String(), "| memory | 7.00 | 7.00–7.00 | MB | 1 |")
+}

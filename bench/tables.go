@@ -98,9 +98,9 @@ func (r *Report) writeTable() *table {
 func (r *Report) largeTable() *table {
 	t := &table{
 		title: "A large project",
-		note: fmt.Sprintf("Three nodes with %s features, %s environments, %s segments, %s overrides in each environment and %s identities in one. Requests one after the other, "+
+		note: fmt.Sprintf("Three nodes with %s features, %s environments, %s segments, %s overrides in each environment and %s identities in one. %d requests of a kind, one after the other, "+
 			"the nodes in turn, milliseconds as the client sees them; a toggle counts from the moment its write is sent, with the nodes asked again every millisecond.",
-			count(float64(r.Large.Features)), count(float64(r.Large.Environments)), count(float64(r.Large.Segments)), count(float64(r.Large.Overrides)), count(float64(r.Large.Identities))),
+			count(float64(r.Large.Features)), count(float64(r.Large.Environments)), count(float64(r.Large.Segments)), count(float64(r.Large.Overrides)), count(float64(r.Large.Identities)), listTurns),
 		head: []string{"", "p50", "p99", "max", "goal", "bytes"},
 	}
 	for _, x := range r.Timings {
