@@ -71,7 +71,7 @@ pictures: build ## docs/images, from the console on three nodes (needs npm and C
 console-measure: build ## how long the console takes with 1,000 flags (needs npm and Chromium)
 	MEASURE=1 e2e/run.sh $(BIN) console
 
-bench: build ## every goal of speed and size, beside a bare handler (25 minutes): BENCH=-quick, BENCH="-only 10m"
+bench: build ## the goals of speed and size, beside a bare handler (25 minutes): BENCH=-quick, BENCH="-only 10m"
 	go run ./bench/cmd/flagraft-bench -binary $(BIN) $(BENCH)
 
 bench-compare: build ## flagraft beside other servers and engines, in one run; installs them first (20 minutes; needs cargo, npm, python3)
