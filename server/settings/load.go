@@ -226,7 +226,7 @@ type setting struct {
 	name, env, usage, def string
 	choices               []string
 	secret                bool
-	noZero                bool // 0 would keep or serve nothing at all
+	noZero                bool // 0 would keep or serve nothing at all, or be another number
 	value                 reflect.Value
 }
 
@@ -265,7 +265,7 @@ func (f setting) set(text string) (err error) {
 }
 
 // checkNumber refuses numbers and times below 0, which nothing here can be, and 0 where it is a trap: elsewhere 0 is "no limit", but an
-// age of 0 would have a log emptied, and a bound of 0 every request refused.
+// age of 0 would have a log emptied, a bound of 0 every request refused, and a size of the log would quietly be the default.
 func (f setting) checkNumber() error {
 	switch {
 	case !f.value.CanInt():

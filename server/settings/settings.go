@@ -41,8 +41,8 @@ type Settings struct {
 
 	RestoreFrom string `flag:"restore-from" usage:"backup file that a new installation starts from; means nothing once it holds something"`
 
-	SnapshotLogBytes int `flag:"snapshot-log-bytes" default:"67108864" usage:"size of the log since the last snapshot at which the next one is taken, where an entry weighs 1 KB beside its bytes; never less than the snapshot itself"`
-	TrailingLogBytes int `flag:"trailing-log-bytes" default:"67108864" usage:"size of the log kept behind a snapshot, for nodes that lag"`
+	SnapshotLogBytes int `flag:"snapshot-log-bytes" default:"67108864" zero:"no" usage:"size of the log since the last snapshot at which the next one is taken, where an entry weighs 1 KB beside its bytes; never less than the snapshot itself"`
+	TrailingLogBytes int `flag:"trailing-log-bytes" default:"67108864" zero:"no" usage:"size of the log kept behind a snapshot, for nodes that lag"`
 
 	AdminEmail       string `flag:"admin-email" usage:"make this superuser on an installation without users"`
 	AdminPassword    string `flag:"admin-password" secret:"true" usage:"its password"`
@@ -51,7 +51,7 @@ type Settings struct {
 
 	SDKFormat          string   `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
 	DocumentPages      string   `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
-	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503"`
+	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503; 0: no limit"`
 	TrustedProxies     []string `flag:"trusted-proxies" usage:"addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"`
 	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"requests with it in X-E2E-Test-Auth-Token are not throttled"`
 	Console            bool     `flag:"console" default:"true" usage:"serve the web console at / of the API address"`
@@ -69,7 +69,7 @@ type Settings struct {
 	MaxWrites          int      `flag:"max-writes" default:"2000" zero:"no" usage:"writes that run or wait at once; more get 503"`
 	MaxBodyBytesTotal  int      `flag:"max-body-bytes-total" default:"67108864" zero:"no" usage:"bytes of request bodies above 16 KB read or worked on at once; more get 503"`
 	MemoryLimit        string   `flag:"memory-limit" default:"auto" usage:"soft limit of the process's memory: auto (GOMEMLIMIT, or 90 % of the cgroup's), off, or bytes such as 512MiB; near it requests get 503"`
-	HashConcurrency    int      `flag:"hash-concurrency" default:"2" usage:"password hashes computed at once"`
+	HashConcurrency    int      `flag:"hash-concurrency" default:"2" zero:"no" usage:"password hashes computed at once"`
 	AllowPrivateHooks  bool     `flag:"allow-private-webhooks" usage:"let webhooks point at loopback and private addresses"`
 	DisableWebhooks    bool     `flag:"disable-webhooks" usage:"queue nothing for webhooks and call none"`
 	RegistrationInvite bool     `flag:"registration-needs-invite" usage:"refuse sign-ups without an invite"`
@@ -86,9 +86,9 @@ type Settings struct {
 	MaxSegmentOverrides int `flag:"max-segment-overrides" usage:"segment overrides per environment"`
 	FeatureValueLimit   int `flag:"feature-value-limit" default:"20000" zero:"no" usage:"characters of a feature value"`
 	NewIdentities       int `flag:"new-identities-per-second" default:"0" usage:"identities created in one environment within a second, over all nodes; 0: no limit"`
-	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment, 60000000 at most; the leader's setting counts"`
-	MaxTraitBytes       int `flag:"max-trait-bytes" default:"65536" usage:"bytes of one identity's trait keys and values, 65536 at most; the leader's setting counts"`
-	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; the leader's setting counts"`
+	MaxIdentities       int `flag:"max-identities" default:"5000000" usage:"identities per environment, 60000000 at most, as 0 is; the leader's setting counts"`
+	MaxTraitBytes       int `flag:"max-trait-bytes" default:"65536" usage:"bytes of one identity's trait keys and values, 65536 at most, as 0 is; the leader's setting counts"`
+	MaxTraitKeys        int `flag:"max-trait-keys" default:"10000" usage:"distinct trait keys per environment; 0: no limit; the leader's setting counts"`
 	SegmentConditions   int `flag:"segment-conditions" default:"100" zero:"no" usage:"conditions per segment"`
 
 	HeaderTimeout  time.Duration `flag:"header-timeout" default:"10s" usage:"time to send the head of a request, and a body up to 16 KB; 0: no limit, and so for the next three"`

@@ -111,10 +111,10 @@ func TestTextsOfTheFile(t *testing.T) {
 	require.True(t, s.Demo)
 }
 
-// Below 0 is nothing, and 0 is refused where it would not be "no limit" but the end of everything.
+// Below 0 is nothing, and 0 is refused where it would not be "no limit" but the end of everything, or another number.
 func TestNumbersThatWouldKeepOrServeNothing(t *testing.T) {
 	for _, arg := range []string{"--keep-audit=0s", "--keep-change-log=0", "--keep-audit-bytes=0", "--keep-idempotency=-1h", "--max-requests=0", "--max-connections=-1",
-		"--max-header-bytes=0", "--stop-timeout=-5s", "--bootstrap-expect=-3", "--login-per-minute=-1"} {
+		"--max-header-bytes=0", "--hash-concurrency=0", "--snapshot-log-bytes=0", "--trailing-log-bytes=0", "--stop-timeout=-5s", "--bootstrap-expect=-3", "--login-per-minute=-1"} {
 		_, err := load(t, arg)
 		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 		require.ErrorContains(t, err, name+" must ", arg)
