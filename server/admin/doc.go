@@ -2,7 +2,8 @@
 //
 // A resource file holds its input and output types, its rows and its handlers, in this order; tag.go is the example to copy. rows.go lists
 // the resources. Nothing else has to be touched: routing, authentication, permission, decoding, error shapes, forwarding to the leader,
-// idempotency, waiting for the View, metrics and the API description follow from the row.
+// idempotency, waiting for the View, metrics and the API description follow from the row. The tests ask for a line in
+// server/testdata/reads.txt or writes.txt, and try all of that with it.
 //
 //	{Method: "POST", Path: "/api/v1/projects/{project_pk}/tags/", OperationID: "api_v1_projects_tags_create", Tag: "Tags",
 //		Status: 201, Kind: route.Write, Auth: route.Admin, Permission: ProjectPermission("MANAGE_TAGS", Path("project_pk")),
