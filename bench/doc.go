@@ -17,7 +17,7 @@
 // of a real process with a million identities; names that end in 10m are measured with
 // ten million, and only when Config.Only asks for them.
 //
-// target.go and figuregoal.go hold the goals; the report says of each whether it was met.
+// target.go, figuregoal.go and, of the large project, large.go hold the goals; the report says of each whether it was met.
 //
 // With Config.Peers it measures other flag servers and engines in turn with ours
 // instead, on equivalents of the same flags (package compare), and says what is equal
