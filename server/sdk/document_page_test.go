@@ -140,6 +140,7 @@ func TestWhoGetsPages(t *testing.T) {
 		pythonAgent, "flagsmith-java-sdk/7.4.3", "flagsmith-rust-sdk/3.1.2", "flagsmith-ruby-sdk/1", "flagsmith-php-sdk/1", "flagsmith-dotnet-sdk/9.0.0",
 		"flagsmith-elixir-sdk/2.3.1", "python-httpx/0.27.0", "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)", "",
 		"node", "undici", "Bun/1.1.0", "Deno/1.40.0", // the Node SDK up to 6.1
+		"flagsmith-python-client/3.10.1 python-requests/2.34.2 python/3.11",
 	} {
 		require.False(t, paged(agent), agent)
 	}
