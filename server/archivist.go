@@ -198,6 +198,9 @@ func keepNewest(ctx context.Context, at destination.Destination, s fsm.BackupSch
 	if err != nil {
 		return err
 	}
+	if len(names) == 0 { // an answer of something else than storage reads as a listing of nothing
+		return errors.New("the listing of them is empty, and does not name the one just taken either")
+	}
 	var others []string // oldest first: the time is in the name
 	for _, name := range names {
 		if name != taken && own.MatchString(name) {

@@ -152,6 +152,34 @@ func TestALongFailureOfABackupIsRecorded(t *testing.T) {
 	}
 }
 
+// TestAListingThatIsNoneIsTold: what storage, or something in front of it, answers instead with 200 would read as a listing of nothing, and backups
+// pile up without a word.
+func TestAListingThatIsNoneIsTold(t *testing.T) {
+	t.Parallel()
+	s3 := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/xml")
+		switch {
+		case r.Method == http.MethodGet:
+			_, _ = w.Write([]byte(`<Error><Code>InternalError</Code><Message>no</Message></Error>`))
+		case r.Method == http.MethodPost && r.URL.Query().Has("uploads"):
+			_, _ = w.Write([]byte(`<InitiateMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><UploadId>u</UploadId></InitiateMultipartUploadResult>`))
+		case r.Method == http.MethodPost:
+			_, _ = w.Write([]byte(`<CompleteMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><ETag>"x"</ETag></CompleteMultipartUploadResult>`))
+		default:
+			w.Header().Set("ETag", `"x"`)
+		}
+	}))
+	t.Cleanup(s3.Close)
+	n := servertest.Start(t, func(st *settings.Settings) { st.BackupS3AccessKey, st.BackupS3SecretKey = "a", "b" })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "0 3 * * *", "target": "s3://bucket/?region=r&endpoint=" + url.QueryEscape(s3.URL), "keep": 2}, 201)
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	got := scheduleUntil(t, admin, func(s map[string]any) bool { return s["last_success"] != nil })
+	require.Equal(t, 1.0, got["failures"])
+	require.Contains(t, got["last_error"], "older ones are not removed: the listing of them is empty")
+}
+
 // startWithoutSpace starts a stopped node again, on a disk that counts as full and a day later, and waits until it is read-only.
 func startWithoutSpace(t *testing.T, stopped *servertest.Node, before *settings.Settings) *servertest.Node {
 	t.Helper()

@@ -77,7 +77,11 @@ func openBucket(target string, c Config) (*bucket, error) {
 	if c.AccessKey != "" {
 		keys = credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
 	}
-	client, err := minio.New(l.endpoint, &minio.Options{Creds: keys, Secure: l.secure, Region: l.region})
+	transport, err := patientTransport(l.secure, c.stall)
+	if err != nil {
+		return nil, err
+	}
+	client, err := minio.New(l.endpoint, &minio.Options{Creds: keys, Secure: l.secure, Region: l.region, Transport: transport, MaxRetries: attempts})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTarget, err)
 	}

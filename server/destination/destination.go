@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Destination keeps files by name. Names have no separators.
@@ -29,6 +30,8 @@ type Config struct {
 	// AccessKey and SecretKey are for S3. Without them the usual places are asked:
 	// the AWS_ and MINIO_ variables, the AWS credentials file, the machine's role.
 	AccessKey, SecretKey string
+
+	stall time.Duration // of tests; 0: stallAfter
 }
 
 // ErrTarget is the error of a target that cannot be one.
