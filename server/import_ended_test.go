@@ -70,6 +70,22 @@ func TestImportThatEndsDropsItsIdentities(t *testing.T) {
 	require.Zero(t, identities())
 }
 
+// An import in whose middle a backup is restored has lost the identities that it had created: it does not make a project without them.
+func TestImportThatLostItsIdentitiesIsNone(t *testing.T) {
+	n, request, projects, _ := importNode(t)
+	var ask importRequest
+	require.NoError(t, cbor.Unmarshal(request, &ask))
+	d, err := portable.Parse(ask.Document)
+	require.NoError(t, err)
+	o := &d.Organisations[0]
+	_, err = n.writer.Write(t.Context(), fsm.Author{}, func(tx *fsm.Tx) error {
+		_, err := o.Projects[0].Import(tx, o, portable.Target{Environments: []uint64{tx.NextEnvironmentID()}})
+		return err
+	})
+	require.ErrorContains(t, err, "0 of 1 identities are there")
+	require.Zero(t, projects())
+}
+
 // An import that fails behind its first project is not said to have written nothing.
 func TestImportThatEndsInBetweenIsUnknown(t *testing.T) {
 	n, request, projects, _ := importNode(t)

@@ -239,8 +239,8 @@ func (d *deliverer) record(ctx context.Context, sent fsm.WebhookDelivery, outcom
 	now := d.node.Clock()
 	_, err := d.node.writer.Write(ctx, fsm.Author{}, func(tx *fsm.Tx) error {
 		row, ok := fsm.WebhookDeliveries.Get(tx, sent.ID)
-		if !ok || row.Outcome != fsm.DeliveryWaiting {
-			return nil // the webhook is gone, or the event was given up
+		if !ok || row.Outcome != fsm.DeliveryWaiting || row.Webhook != sent.Webhook || row.Created != sent.Created {
+			return nil // the webhook is gone, the event was given up, or a backup was restored that has another of this number
 		}
 		row.Attempts++
 		row.Tried, row.Status, row.Error = fsm.TimeOf(now), uint16(status), ""

@@ -216,6 +216,9 @@ func (m *importer) environment(e *Environment, id uint64) (ImportedEnvironment, 
 		m.versions(e, id)
 	}
 	store := m.tx.Identities().Environment(id)
+	if have := store.Count(); have != len(e.Identities) { // a restore in between took those that were created
+		return ImportedEnvironment{}, fmt.Errorf("portable: %d of %d identities are there", have, len(e.Identities))
+	}
 	for i := range e.Identities {
 		identity := &e.Identities[i]
 		if len(identity.Overrides) == 0 {
