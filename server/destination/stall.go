@@ -27,6 +27,7 @@ func patientTransport(secure bool, stall time.Duration) (*http.Transport, error)
 	stall = cmp.Or(stall, stallAfter)
 	dial := t.DialContext
 	t.ResponseHeaderTimeout = stall
+	t.IdleConnTimeout = stall / 2 // before it fails, so that no request gets one that is about to
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := dial(ctx, network, address)
 		if err != nil {
