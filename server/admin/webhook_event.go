@@ -121,6 +121,7 @@ type hookScope struct{ environment, organisation uint64 }
 
 func announce(tx *fsm.Tx) {
 	audits, changes := fsm.AuditLogs.Changes(tx), fsm.FeatureStates.Changes(tx)
+	changes = append(changes, unwritten(tx, changes)...)
 	if len(audits)+len(changes) == 0 {
 		return
 	}
@@ -128,7 +129,7 @@ func announce(tx *fsm.Tx) {
 	changes = a.paired(changes)
 	states := map[uint64]*stateChange{}
 	for i := range changes {
-		if c := &changes[i]; c.After == nil {
+		if c := &changes[i]; c.After == nil || a.seen(c.Before) && !a.live(c.After) {
 			a.deleted(c.Before)
 		} else if a.live(c.After) && a.differs(c) {
 			states[c.ID] = c
@@ -180,6 +181,37 @@ func (a *announcer) tell(c *stateChange, so progress) progress {
 
 type stateChange = fsm.Change[fsm.FeatureState]
 
+// unwritten are states that stand as they stood and are served otherwise: an override that moved to another segment, and those of identities
+// that are scheduled, where versions began to be kept or ceased to be.
+func unwritten(tx *fsm.Tx, written []stateChange) (more []stateChange) {
+	known := map[uint64]bool{}
+	for _, c := range written {
+		known[c.ID] = true
+	}
+	add := func(s *fsm.FeatureState) {
+		if !known[s.ID] {
+			more = append(more, stateChange{ID: s.ID, Before: s, After: s})
+		}
+	}
+	for _, c := range fsm.FeatureSegments.Changes(tx) {
+		if c.Before != nil && c.After != nil && c.Before.Segment != c.After.Segment {
+			for s := range fsm.FeatureStatesByFeatureSegment.Refs(tx, c.ID) {
+				add(s)
+			}
+		}
+	}
+	for _, c := range fsm.Environments.Changes(tx) {
+		if c.Before != nil && c.After != nil && c.Before.UseV2FeatureVersioning != c.After.UseV2FeatureVersioning {
+			for s := range fsm.FeatureStatesByEnvironment.Refs(tx, c.ID, fsm.StateIdentity) {
+				if s.LiveFrom > tx.Now() {
+					add(s)
+				}
+			}
+		}
+	}
+	return more
+}
+
 // paired makes one change of a row that went and one that came in its place, as when a version of a feature replaces another.
 func (a *announcer) paired(changes []stateChange) []stateChange {
 	gone := map[statePlace]*fsm.FeatureState{}
@@ -216,7 +248,7 @@ func placeOf(r fsm.Reader, s *fsm.FeatureState) statePlace {
 
 // differs leaves out rows that were only stamped, unless that made them live: an identity's override that did not wait for its date is no news then.
 func (a *announcer) differs(c *stateChange) bool {
-	return !a.seen(c.Before) || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
+	return !a.seen(c.Before) || placeOf(a.before, c.Before) != placeOf(a.tx, c.After) || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
 		!slices.EqualFunc(c.Before.Multivariate, c.After.Multivariate, func(a, b fsm.MultivariateValue) bool {
 			return a.Option == b.Option && a.Percentage == b.Percentage
 		})
@@ -252,7 +284,7 @@ func (a *announcer) updated(c *stateChange, enabled bool) {
 	a.flag(EventUpdated, c.After.Environment, event)
 }
 
-// deleted tells of a state that is gone. With a feature go its defaults, without a word about the overrides; with an environment everything
+// deleted tells of a state that is gone, or waits for a later date from now on. With a feature go its defaults, without a word about the overrides; with an environment everything
 // goes that could be told. Nobody was told of an override that never became live.
 func (a *announcer) deleted(s *fsm.FeatureState) {
 	if fsm.Environments.Ref(a.tx, s.Environment) == nil || s.Kind() != fsm.StateDefault && (fsm.Features.Ref(a.tx, s.Feature) == nil || !a.seen(s)) {

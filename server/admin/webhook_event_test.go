@@ -241,7 +241,8 @@ func TestWebhookEventsOfScheduledStates(t *testing.T) {
 		fsm.FeatureStates.Put(tx, s)
 		return nil
 	})
-	require.Empty(t, h.waiting(env))
+	require.Equal(t, []string{"FLAG_DELETED false v -> -"}, brief(h.taken(env)), "it was served")
+	h.taken(org)
 	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, func() time.Time { return due.Add(time.Second) }, Announce), func() time.Time { return due.Add(time.Second) },
 		fsm.DefaultRetention(), h.api.Env.Log)
 	defer late.Stop()
@@ -294,6 +295,45 @@ func TestWebhookEventsOfChangedSchedules(t *testing.T) {
 	require.Empty(t, brief(h.taken(env)), "it was served before its date came")
 	h.remove(own, 204)
 	require.Equal(t, []string{gone}, brief(h.taken(env)))
+}
+
+// What is served stops being it, or is served to others, also where the row of the state stays as it was.
+func TestWebhookEventsOfStatesTakenOutOrMoved(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	path, id := h.newIdentity("ann")
+	pros, cons := h.segment("pros"), h.segment("cons")
+	h.post(fmt.Sprintf("/api/v1/environments/env-key/features/%d/create-segment-override/", f),
+		fmt.Sprintf(`{"feature_segment":{"segment":%d},"enabled":true,"feature_state_value":{"type":"unicode","string_value":"seg"}}`, pros), 201)
+	links := fsm.FeatureSegmentsByEnvironment.List(h.node.FSM.State(), h.environment.ID, f)
+	env, org := h.hooks()
+	want := func(what string, events ...string) {
+		t.Helper()
+		require.Equal(t, events, brief(h.taken(env)), what)
+		h.taken(org)
+	}
+	link := fmt.Sprintf("%s%d/", featureSegments, links[0].ID)
+	h.put(link, fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":%d}`, f, cons, h.environment.ID), 200)
+	want("moved", "FLAG_UPDATED true seg for pros/0 -> true seg for cons/0")
+	h.put(link, fmt.Sprintf(`{"feature":%d,"segment":%d,"environment":%d}`, f, cons, h.environment.ID), 200)
+	want("not moved")
+
+	s, _ := fsm.FeatureStatesByEnvironment.First(h.node.FSM.State(), h.environment.ID, fsm.StateDefault, f)
+	state := fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", s.ID)
+	later := fmt.Sprintf(`"live_from":%q`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	h.patch(state, "{"+later+`,"enabled":true}`, 200)
+	want("taken out until later", "FLAG_DELETED false v -> -")
+	h.patch(state, `{"feature_state_value":"w"}`, 200)
+	want("changed while it waits")
+	h.patch(state, `{"live_from":"2020-01-01T00:00:00Z"}`, 200)
+	want("back", "FLAG_UPDATED - -> true w")
+
+	h.post(path+"featurestates/", fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":"mine",%s}`, f, later), 201)
+	want("scheduled")
+	h.post("/api/v1/environments/env-key/enable-v2-versioning/", nil, 202)
+	want("where versions are kept it does not wait", fmt.Sprintf("FLAG_UPDATED - -> true mine for %d ann", id))
+	h.post("/api/v1/environments/env-key/disable-v2-versioning/", nil, 202)
+	want("it waits again", fmt.Sprintf("FLAG_DELETED true mine for %d ann -> -", id))
 }
 
 // A write that has more to tell than the queue may take is written all the same, and its webhooks know that something is missing.
