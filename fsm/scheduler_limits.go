@@ -25,7 +25,19 @@ func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
 	}
 	return func(tx *Tx) {
 		for _, o := range changed {
+			tx.TouchResumed(o)
 			Organisations.Put(tx, o)
 		}
+	}
+}
+
+// TouchResumed moves updated_at of an organisation's environments when SDKs are answered again as of after, which is not stored yet: whoever
+// was refused when he fetched a change would hear of it with the next change only.
+func (tx *Tx) TouchResumed(after Organisation) {
+	if before := Organisations.Ref(tx, after.ID); before == nil || before.Serves() || !after.Serves() {
+		return
+	}
+	for _, p := range ProjectsByOrganisation.List(tx, after.ID) {
+		tx.TouchProject(p.ID)
 	}
 }

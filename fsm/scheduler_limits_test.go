@@ -38,9 +38,16 @@ func TestAPICallLimits(t *testing.T) {
 	})
 	require.True(t, serves(), "it was looked at just now")
 	now = now.Add(limitsEvery)
+	updated := func() Time {
+		e, _ := Environments.Get(f.State(), 1)
+		return e.UpdatedAt
+	}
+	before := updated()
 	require.False(t, serves())
+	require.Equal(t, before, updated())
 	now = now.Add(2 * time.Hour) // December
 	require.True(t, serves())
+	require.Greater(t, updated(), before, "clients that were refused hear that they are answered again")
 
 	now = now.AddDate(1, 0, 0)
 	require.True(t, serves())

@@ -55,7 +55,11 @@ func TestWhatClientsSeeOfAnOrganisationMovesUpdatedAt(t *testing.T) {
 		h.patch(change[0], change[1], 200)
 		require.Greater(t, h.movedOn(), before, change)
 	}
+	h.patch(settings, `{"stop_serving_flags":true}`, 200)
 	before := h.movedOn()
+	h.patch(settings, `{"stop_serving_flags":false}`, 200)
+	require.Greater(t, h.movedOn(), before, "who was refused hears that there are answers again")
+	before = h.movedOn()
 	h.patch(h.organisationPath(), `{"name":"Renamed","force_2fa":false}`, 200)
 	h.patch(settings, `{"persist_trait_data":false,"max_seats":7}`, 200)
 	require.Equal(t, before, h.movedOn())
