@@ -114,12 +114,30 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 			deleteOrganisationTree(c, m.Organisation)
 		}
 	}
+	if err := keepOwner(c); err != nil {
+		return c.fail(err)
+	}
 	endAccess(c, id)
 	fsm.SecondFactorsByUser.DeleteAll(c.Tx, id)
 	fsm.GroupMembersByUser.DeleteAll(c.Tx, id)
 	fsm.PermissionsByUser.DeleteAll(c.Tx, id)
 	fsm.Users.Delete(c.Tx, id)
 	return c.OK()
+}
+
+// keepOwner refuses to delete the only account while organisations stay: the next one that registers, which anybody may then, would be the
+// superuser over them.
+func keepOwner(c *Ctx) error {
+	for u := range fsm.Users.Refs(c) {
+		if u.ID != c.Principal.User.ID {
+			return nil
+		}
+	}
+	for range fsm.Organisations.Refs(c) {
+		return route.BadRequest("Organisations would be left to whoever registers next. Delete them with the account (delete_orphan_organisations), " +
+			"or hand it over: change its address and password.")
+	}
+	return nil
 }
 
 // keepSuperuser refuses to delete the account of the last superuser while there are others: nobody can make one of them a superuser, and only

@@ -126,7 +126,10 @@ func TestLastSuperuser(t *testing.T) {
 	promote(h.admin)
 	h.do("stranger", "DELETE", me, `{}`).must(204)
 	h.do("member", "DELETE", me, `{}`).must(204)
-	h.do("admin", "DELETE", me, `{}`).must(204) // who is alone may go
+	h.do("admin", "DELETE", me, `{}`).must(400).is(`{"detail":"Organisations would be left to whoever registers next. Delete them with the account ` +
+		`(delete_orphan_organisations), or hand it over: change its address and password."}`)
+	h.do("admin", "GET", me, nil).must(200)
+	h.do("admin", "DELETE", me, `{"delete_orphan_organisations":true}`).must(204) // who is alone may go, with everything
 }
 
 func TestMyPermissions(t *testing.T) {
