@@ -137,6 +137,7 @@ func (c *Ctx) importState(f fsm.Feature, t transferredFeature) error {
 	before, ok := fsm.FeatureStatesByEnvironment.First(c, c.Environment.ID, fsm.StateDefault, f.ID)
 	if !ok {
 		before = createDefaultState(c.Tx, c.Project, c.Feature, c.Environment.ID)
+		c.Audit(c.Environment.ID, fsm.AuditFeatureState, before.ID, "New Flag / Remote Config created: "+f.Name)
 	}
 	after := before
 	after.LiveFrom = min(after.LiveFrom, c.Now()) // what was to come is replaced

@@ -257,6 +257,19 @@ func TestOverwritingReplacesWhatIsScheduled(t *testing.T) {
 	require.LessOrEqual(t, states[0].LiveFrom, states[0].UpdatedAt)
 }
 
+// A default that was deleted comes back with its row in the audit log, and clients hear of it, also when it is what the feature starts with.
+func TestOverwritingBringsBackADefault(t *testing.T) {
+	h := newHarness(t)
+	f := h.feature(`{"name":"f","initial_value":"v"}`)
+	state := fsm.FeatureStatesByEnvironment.List(h.node.FSM.State(), uint64(1), fsm.StateDefault, f)[0]
+	h.remove(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", state.ID), 204)
+	before, rows := h.movedOn(), fsm.AuditLogsByProject.Count(h.node.FSM.State(), h.project.ID)
+	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"f","value":"v","type":"unicode","enabled":false}]`).must(201)
+	require.Equal(t, 1, fsm.FeatureStatesByEnvironment.Count(h.node.FSM.State(), uint64(1), fsm.StateDefault, f))
+	require.Greater(t, h.movedOn(), before)
+	require.Equal(t, rows+1, fsm.AuditLogsByProject.Count(h.node.FSM.State(), h.project.ID))
+}
+
 // Where an environment keeps versions, overwriting publishes one; what was live before can be looked at, what was to come is gone.
 func TestOverwritingWithVersions(t *testing.T) {
 	h := newVersioned(t)
