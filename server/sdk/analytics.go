@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/valyala/fasthttp"
@@ -10,7 +11,7 @@ import (
 )
 
 // postAnalytics is POST /api/v1/analytics/flags/: {"feature name": count}.
-// Unknown features and counts that are no integers are skipped.
+// Unknown features and counts that are no integers of 32 bits are skipped.
 func (s *SDK) postAnalytics(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	c, ok := s.enter(ctx, 0, false)
 	if !ok {
@@ -36,7 +37,11 @@ func (s *SDK) postAnalytics(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	s.stamp(ctx, c.view, 0)
 }
 
+// countEvaluations skips counts beyond the 32 bits that the reference has for them: a few of them would make the sums wrap.
 func (s *SDK) countEvaluations(c caller, name, labels string, n int64) {
+	if n < math.MinInt32 || n > math.MaxInt32 {
+		return
+	}
 	if i, ok := c.view.Engine.FeatureIndex(name); ok {
 		s.Usage.Add(c.view.Environment.ID, fsm.UsageEvaluation, c.view.Features[i].Default.Feature.ID, labels, n)
 	}

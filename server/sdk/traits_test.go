@@ -108,6 +108,10 @@ func TestAnalytics(t *testing.T) {
 	require.Empty(t, r.body)
 	require.Equal(t, 200, h.post("analytics/flags/", `{"str_flag":"a"}`).status)
 	require.Equal(t, 200, h.post("analytics/flags/", `{"str_flag":1.5}`).status)
+	require.Equal(t, 200, h.post("analytics/flags/", `{"str_flag":9223372036854775807}`).status, "sums of such counts would wrap")
+	require.Equal(t, 200, h.post("analytics/flags/", `{"str_flag":-2147483649}`).status)
+	require.Equal(t, 204, h.do("POST", "/api/v2/analytics/flags/", clientKey,
+		`{"evaluations":[{"feature_name":"str_flag","enabled_when_evaluated":true,"count":2147483648}]}`).status)
 	require.Equal(t, 204, h.do("POST", "/api/v2/analytics/flags/", clientKey,
 		`{"evaluations":[{"feature_name":"str_flag","identity_identifier":"bob","enabled_when_evaluated":true,"count":4},{"feature_name":"unknown","enabled_when_evaluated":true,"count":1}]}`).status)
 	require.Equal(t, map[[2]uint64]int64{{uint64(fsm.UsageEvaluation), f.ID}: 7}, u.counts)
