@@ -161,6 +161,10 @@ type replayer interface{ Replaying(on bool) }
 // can say so where applying could only panic.
 type reader interface{ Readable(entry []byte) error }
 
+// refuser is an FSM that tells of an entry of the log at start that it could not apply, and applies none after it: only
+// applying shows whether all of an entry can be read.
+type refuser interface{ Refused() error }
+
 func (m *machine) readable(l *raft.Log) error {
 	fsm, ok := m.fsm.(reader)
 	if !ok || l.Type != raft.LogCommand {
@@ -208,6 +212,9 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 			return err
 		}
 		m.apply(b.logs)
+		if r, ok := m.fsm.(refuser); ok && r.Refused() != nil {
+			return fmt.Errorf("cluster: %w", r.Refused())
+		}
 		if len(b.logs) > 0 {
 			m.replayed = b.logs[len(b.logs)-1].Index
 		}

@@ -172,6 +172,44 @@ func TestALogOfANewerVersionIsRefused(t *testing.T) {
 	require.Empty(t, fsm.all())
 }
 
+// stuck is an FSM that finds out in the middle of an entry that it cannot apply it.
+type stuck struct {
+	*journal
+	err error
+}
+
+func (s *stuck) ApplyBatch(logs []*raft.Log) []any {
+	for _, l := range logs {
+		if s.err == nil && string(l.Data) == "unreadable" {
+			s.err = errNewer
+		}
+		if s.err == nil {
+			s.Apply(l)
+		}
+	}
+	return make([]any, len(logs))
+}
+
+func (s *stuck) Refused() error { return s.err }
+
+// A start on a log with an entry that cannot be applied ends with an error.
+func TestAnEntryThatCannotBeAppliedEndsTheStart(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	m.propose("known")
+	m.propose("unreadable")
+	m.propose("behind it")
+	m.stop()
+
+	cfg := m.cfg
+	fsm := &stuck{journal: newJournal()}
+	cfg.FSM, cfg.FSMIndex = fsm, fsm.at
+	_, err := Start(t.Context(), cfg)
+	require.ErrorIs(t, err, errNewer)
+	require.Equal(t, []string{"known"}, fsm.all())
+}
+
 // replay recovers a data directory without starting a node.
 func replay(t *testing.T, dir string, fsm *journal) *machine {
 	store, err := openLogStore(dir, 1<<20, func(err error) { t.Error(err) })

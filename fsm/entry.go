@@ -23,6 +23,30 @@ const (
 // kinds is the registry of entry kinds; the determinism test covers each.
 var kinds = []Kind{KindGenesis, KindChangeset, KindIdentityBatch, KindUsageBatch, KindFormatLevel, KindHashMark, KindRestore, KindHashVerdict}
 
+// String names the operation for whoever reads it in the log of a node.
+func (k Kind) String() string {
+	switch k {
+	case KindGenesis:
+		return "the beginning of the installation"
+	case KindChangeset:
+		return "admin changes"
+	case KindIdentityBatch:
+		return "identities and traits"
+	case KindUsageBatch:
+		return "usage counts"
+	case KindFormatLevel:
+		return "a rise of the format level"
+	case KindHashMark:
+		return "a mark of state hashes"
+	case KindRestore:
+		return "a part of a restore"
+	case KindHashVerdict:
+		return "a comparison of state hashes"
+	default:
+		return fmt.Sprintf("operation %d, which this binary does not know", uint8(k))
+	}
+}
+
 // ErrFormat is the error for an entry this binary cannot read: damaged, or
 // written by a newer one.
 var ErrFormat = errors.New("log entry is not readable")

@@ -40,7 +40,8 @@ type FSM struct {
 	applied   Watermark
 	marked    atomic.Pointer[hashMarks]
 	verdict   atomic.Pointer[HashVerdict]
-	diverged  func(error) // set before the first entry
+	stop      func(error) // set before the first entry
+	refused   error       // see Refused
 
 	pace       pace         // of snapshots and backups
 	frozen     atomic.Int64 // snapshots and backups that were not released
@@ -78,6 +79,9 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 	defer f.applying.Unlock()
 	began := time.Now()
 	answers := make([]any, len(logs))
+	if f.refused != nil {
+		return answers
+	}
 	touched := &Touched{}
 	rootless := len(logs) - keptRoots // as many entries, or less than none, have no roots
 	for i, l := range logs {
@@ -89,9 +93,8 @@ func (f *FSM) ApplyBatch(logs []*raft.Log) []any {
 		}
 		answer, err := f.apply(l.Index, l.Data, touched)
 		if err != nil {
-			// Applying what others applied and this binary cannot read would make
-			// this node answer differently: stop instead.
-			panic(fmt.Sprintf("fsm: entry %d: %v", l.Index, err))
+			f.refuse(l, err)
+			return answers
 		}
 		answers[i] = answer
 		f.current.Index = l.Index
@@ -120,6 +123,42 @@ func (f *FSM) Readable(entry []byte) error {
 		err = unknownKind(kind)
 	}
 	return err
+}
+
+// refuse ends all applying at an entry. Applying what others applied and this binary cannot read would make this
+// node answer differently, so it stops instead: a start and a recovery by themselves, see [FSM.Refused]. Nothing of
+// the batch is published.
+func (f *FSM) refuse(l *raft.Log, err error) {
+	f.refused = &refusal{index: l.Index, data: l.Data, why: err}
+	if f.replaying || f.givesUp {
+		return
+	}
+	if f.stop != nil {
+		f.stop(f.refused)
+	}
+	panic(f.refused)
+}
+
+// Refused is the entry of the log at start that could not be applied, or nil. No entry is applied after it, and no snapshot taken.
+func (f *FSM) Refused() error { return f.refused }
+
+// refusal says what an operator needs to know of an entry that could not be applied.
+type refusal struct {
+	index uint64
+	data  []byte
+	why   error
+}
+
+func (r *refusal) Unwrap() error { return r.why }
+
+func (r *refusal) Error() string {
+	kind := "no operation"
+	if len(r.data) > 0 {
+		kind = Kind(r.data[0]).String()
+	}
+	return fmt.Sprintf("entry %d of the log (%s, %d bytes) cannot be applied: %v (nothing of it is served: if the binary of this node was replaced, "+
+		"start the newest one that ran here; if other nodes go on, move the data directory away and start with --join; "+
+		"if all stop at this entry, keep the directories, report it, and start anew from a backup with --restore-from)", r.index, kind, len(r.data), r.why)
 }
 
 // Replaying tells that the entries that follow are those of the log at start, or that
@@ -155,6 +194,9 @@ func (f *FSM) publish() {
 // [ErrRestoring] while a restore is under way: what came of it is in the log alone,
 // so the log must stay.
 func (f *FSM) Snapshot() (raft.FSMSnapshot, error) {
+	if f.refused != nil {
+		return nil, f.refused
+	}
 	if f.staged != nil && !f.givesUp {
 		return nil, ErrRestoring
 	}

@@ -122,3 +122,39 @@ func TestUnreadableEntryStopsTheNode(t *testing.T) {
 		f.Apply(&raft.Log{Index: 1, Type: raft.LogCommand, Data: []byte{byte(KindChangeset), FormatLevel + 1}})
 	})
 }
+
+// Whoever runs the node is told which entry it is, of what operation, and what to do; a start and a recovery end with
+// that, and make no snapshot of what is half applied.
+func TestAnEntryThatCannotBeAppliedIsNamed(t *testing.T) {
+	bad := &raft.Log{Index: 7, Type: raft.LogCommand, Data: newEntry(KindUsageBatch, BaseLevel, []byte{0xff})}
+	named := func(err error) {
+		require.ErrorIs(t, err, ErrFormat)
+		for _, part := range []string{"entry 7 of the log", "usage counts", "--join", "--restore-from"} {
+			require.ErrorContains(t, err, part)
+		}
+	}
+	serving := newTestFSM(t)
+	var told error
+	serving.OnStop(func(err error) { told = err })
+	require.Panics(t, func() { serving.Apply(bad) })
+	named(told)
+
+	log, _ := randomLog(t, rand.New(rand.NewPCG(3, 3)), 5)
+	for name, prepare := range map[string]func(*FSM){
+		"start":    func(f *FSM) { f.Replaying(true) },
+		"recovery": (*FSM).GiveUpRestores,
+	} {
+		f := newTestFSM(t)
+		f.OnStop(func(error) { t.Error(name, "ends by itself") })
+		prepare(f)
+		f.ApplyBatch(log[:2])
+		before := f.State()
+		require.NoError(t, f.Refused())
+		f.ApplyBatch([]*raft.Log{log[2], bad})
+		named(f.Refused())
+		f.ApplyBatch(log[2:])
+		require.Same(t, before, f.State(), name)
+		_, err := f.Snapshot()
+		named(err)
+	}
+}

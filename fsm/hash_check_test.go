@@ -52,7 +52,7 @@ func newReplicas(t *testing.T, n int) *replicas {
 	r := &replicas{stopped: make([]error, n)}
 	for i := range n {
 		f := newTestFSM(t)
-		f.OnDiverged(func(err error) { r.stopped[i] = err })
+		f.OnStop(func(err error) { r.stopped[i] = err })
 		r.machines = append(r.machines, f)
 	}
 	r.log(newGenesis(time.Unix(1_700_000_000, 0)), NewLevelEntry(FormatLevel, time.Now()))

@@ -76,9 +76,9 @@ func (f *FSM) marks() hashMarks {
 	return nil
 }
 
-// OnDiverged sets what is called on Raft's FSM goroutine when a verdict finds this
-// node wrong. It must not return as long as the node serves. Without it the node panics.
-func (f *FSM) OnDiverged(stop func(error)) { f.diverged = stop }
+// OnStop sets what is called on Raft's FSM goroutine when a verdict finds this node wrong, or when it cannot apply an
+// entry. It must not return as long as the node serves. Without it the node panics.
+func (f *FSM) OnStop(stop func(error)) { f.stop = stop }
 
 func newMarkEntry() []byte { return newEntry(KindHashMark, 2, nil) }
 
@@ -112,9 +112,9 @@ func (f *FSM) applyVerdict(body []byte) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: at entry %d it had the hash %s, the majority %s", ErrDiverged, v.Mark, own, v.Hash)
-	if f.diverged == nil {
+	if f.stop == nil {
 		panic(err)
 	}
-	f.diverged(err)
+	f.stop(err)
 	return nil
 }

@@ -46,7 +46,7 @@ type Node struct {
 	Timing cluster.Timing
 	// HashChecks overrides how often state hashes are compared; tests do it more often.
 	HashChecks fsm.HashCheckPolicy
-	// OnFatal, if set, is called instead of ending the process when this node must not go on: a damaged or hung disk, or a state that is not
+	// OnFatal, if set, is called instead of ending the process when this node must not go on: a damaged or hung disk, an entry that cannot be applied, or a state that is not
 	// the majority's. Whoever sets it stops the node.
 	OnFatal func(error)
 	// Webhooks are the times of delivering; tests use shorter ones.
@@ -99,7 +99,7 @@ func New(st *settings.Settings, build Build, log *slog.Logger) *Node {
 	views := fsm.NewViews(log)
 	n := &Node{Clock: time.Now, HashChecks: fsm.DefaultHashCheckPolicy(), Webhooks: defaultWebhookTiming(), settings: st, log: log, build: build, views: views, fsm: fsm.New(log, views), progress: fsm.NewProgress(views),
 		founding: actor.NewSignal(), backups: make(chan struct{}, backupsAtOnce)}
-	n.fsm.OnDiverged(n.fatal)
+	n.fsm.OnStop(n.fatal)
 	n.registry, n.flags = newRegistry(), &flagMetrics{node: n, on: st.MetricsPerFlag}
 	return n
 }
