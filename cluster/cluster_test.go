@@ -329,3 +329,34 @@ func proposeAnywhere(t *testing.T, entry string, members ...*member) (Applied, s
 }
 
 var errTest = errors.New("test")
+
+// A node that comes into no cluster says why: whoever started it sees nothing else of a mistake in its settings.
+func TestANodeInNoClusterSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*Config)
+		says   string
+	}{
+		"itself":       {func(c *Config) { c.BootstrapExpect, c.Join = 1, []string{c.ClusterAddr} }, "leave --join out"},
+		"alone of 3":   {func(c *Config) { c.BootstrapExpect, c.Join = 3, []string{c.ClusterAddr} }, "1 of 3 nodes"},
+		"not told":     {func(c *Config) { c.BootstrapExpect = -1 }, "to be told where to join"},
+		"read replica": {func(c *Config) { c.NonVoter = true }, "to be told where to join"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			book := &logBook{}
+			newMember(t, func(cfg *Config) {
+				cfg.Logger = book.logger()
+				c.change(cfg)
+			}).start()
+			book.says(t, c.says)
+		})
+	}
+	t.Run("nobody forms", func(t *testing.T) {
+		t.Parallel()
+		first := newMember(t, func(c *Config) { c.BootstrapExpect = -1 }).start()
+		book := &logBook{}
+		newMember(t, func(c *Config) { c.Logger, c.Join = book.logger(), []string{first.node.Addr()} }).start()
+		book.says(t, "the nodes that answer are in no cluster either")
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -173,6 +174,25 @@ func (n *Node) form(ctx context.Context, peers []peerInfo) {
 		n.askCoordinator(ctx, held, peers)
 	case n.cfg.BootstrapExpect >= 2 && !n.cfg.NonVoter:
 		n.coordinate(ctx, held, peers)
+	case len(peers) > 0:
+		n.waits("the nodes that answer are in no cluster either, and this one is not to form one: --bootstrap-expect of all nodes says how many do")
+	case len(n.cfg.Join) > 0:
+		n.waits("no other node answers at " + strings.Join(n.cfg.Join, ",") + ", and a node with --join forms no cluster alone: leave --join out for a node that is to be alone")
+	default:
+		n.waits("to be told where to join")
+	}
+}
+
+// A node that is in no cluster says what it waits for when it has waited for some rounds, and again after many.
+const (
+	waitsFirst = 10
+	waitsAgain = 120
+)
+
+// waits counts a round in which the node came no further, for a reason that whoever started it may have to do something about.
+func (n *Node) waits(reason string) {
+	if n.waited++; n.waited == waitsFirst || n.waited%waitsAgain == 0 {
+		n.log.Warn("in no cluster yet", "waiting", reason)
 	}
 }
 
@@ -210,12 +230,15 @@ func (n *Node) coordinate(ctx context.Context, held pledge, peers []peerInfo) {
 		}
 	}
 	slices.SortFunc(fresh, func(a, b peerInfo) int { return cmp.Compare(a.ID, b.ID) })
+	if len(fresh) < n.cfg.BootstrapExpect {
+		n.waits(fmt.Sprintf("%d of %d nodes are here that --bootstrap-expect asks for, this one included: the others do not run, are not reached at --join, or have another secret",
+			len(fresh), n.cfg.BootstrapExpect))
+	}
 	if fresh[0].ID != n.id {
 		n.abandon(ctx, held, fresh)
 		return
 	}
 	if len(fresh) < n.cfg.BootstrapExpect {
-		n.log.Debug("waiting for peers", "seen", len(fresh), "expect", n.cfg.BootstrapExpect)
 		return
 	}
 	members := fresh[:n.cfg.BootstrapExpect]
