@@ -15,6 +15,7 @@ import (
 // usageKinds bounds how many different counters it holds until then.
 const (
 	usageFlush = 10 * time.Second
+	usageRetry = 50 * time.Millisecond // of the last flush
 	usageKinds = 100_000
 	// maxUsageEntry is about how large an entry of counters becomes at most: what is larger than the cluster takes
 	// would be sent again for ever.
@@ -118,13 +119,24 @@ func (c *UsageCounter) sendPending(ctx context.Context) error {
 	return nil
 }
 
-// last is the flush at the end: what was counted behind entries that wait goes with them.
+// last is the flush at the end: what was counted behind entries that wait goes with them. It is tried until ctx ends,
+// since the leader often changes in the moment in which nodes stop.
 func (c *UsageCounter) last(ctx context.Context) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
 	c.gather()
 	c.pending = append(c.pending, c.take()...)
-	return c.sendPending(ctx)
+	for {
+		err := c.sendPending(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(usageRetry):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // Flushes returns how many entries were sent, and how many attempts failed.

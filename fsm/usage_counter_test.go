@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 )
 
@@ -167,6 +168,22 @@ func TestUsageIsSentAtTheEnd(t *testing.T) {
 	fail = nil
 	c.Stop()
 	require.EqualValues(t, 2, countUsage(f))
+}
+
+// The last flush is tried again: in the moment in which nodes stop there is often no leader, and soon there is one.
+func TestUsageIsSentAtTheEndToTheNextLeader(t *testing.T) {
+	_, f := newTestCounter(t, time.Now, new(error))
+	tries := 0
+	c := NewUsageCounter(f, "n", time.Now, func(_ context.Context, entry []byte) error {
+		if tries++; tries < 3 {
+			return errors.New("no leader")
+		}
+		f.Apply(&raft.Log{Index: f.State().Index + 1, Type: raft.LogCommand, Data: entry})
+		return nil
+	}, slog.New(slog.DiscardHandler))
+	c.Request(1, UsageFlags, RequestClient{})
+	c.Stop()
+	require.EqualValues(t, 1, countUsage(f))
 }
 
 func countUsage(f *FSM) (n int64) {
