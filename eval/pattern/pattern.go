@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxLength     = 2000  // bytes of a pattern
+	maxLength     = 2000  // characters of a pattern: a condition may have 1000, of up to four bytes
 	maxTranslated = 32000 // bytes after translation
 	maxSize       = 2000  // instructions, roughly
 )
@@ -54,7 +54,7 @@ func size(r *syntax.Regexp) int {
 // IRegexp compiles an I-Regexp (RFC 9485), which matches the whole text or,
 // for a search, any part of it; nil when the pattern is refused.
 func IRegexp(expression string, whole bool) *regexp.Regexp {
-	if len(expression) > maxLength || !utf8.ValidString(expression) {
+	if utf8.RuneCountInString(expression) > maxLength || !utf8.ValidString(expression) {
 		return nil
 	}
 	var b strings.Builder

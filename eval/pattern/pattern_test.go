@@ -72,6 +72,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A condition's value is limited in characters, so that a pattern of any script may be as long.
+func TestLongestCondition(t *testing.T) {
+	for _, name := range []string{"a", "é", "東", "😀"} {
+		p := Python(strings.Repeat(name, 998) + "|b")
+		require.NotNil(t, p, name)
+		require.True(t, p.MatchString("b"), name)
+		require.NotNil(t, IRegexp(strings.Repeat(name, 998), true), name)
+	}
+}
+
 func TestIRegexp(t *testing.T) {
 	require.True(t, IRegexp("a.c", true).MatchString("abc"))
 	require.False(t, IRegexp("a.c", true).MatchString("a\rc"))

@@ -16,7 +16,7 @@ import (
 // quantifiers, conditionals and verbose mode do not exist in RE2 and are
 // refused. \b and \B know ASCII words only.
 func Python(expression string) *regexp.Regexp {
-	if len(expression) > maxLength || !utf8.ValidString(expression) {
+	if utf8.RuneCountInString(expression) > maxLength || !utf8.ValidString(expression) {
 		return nil
 	}
 	t := &translator{in: []rune(expression)}
