@@ -342,6 +342,37 @@ func TestTooManyTraitBytes(t *testing.T) {
 	require.False(t, ok)
 }
 
+// Of many identities those are named that are not stored: the others are.
+func TestTooManyTraitBytesOfOneAmongMany(t *testing.T) {
+	h := newHouse(t)
+	var bulk, list []string
+	for i := range 40 {
+		bulk = append(bulk, fmt.Sprintf(`{"trait_key":"k%d","trait_value":"%s"}`, i, strings.Repeat("x", 2000)))
+		list = append(list, `{"identity":{"identifier":"d"},`+bulk[i][1:])
+	}
+	big := `[` + strings.Join(bulk, ",") + `]`
+	stored := func(name string) bool {
+		_, ok := h.FSM.State().Identities().Environment(h.env.ID).Lookup([]byte(name))
+		return ok
+	}
+	const over = "is not stored: The traits of one identity may take at most 65536 bytes."
+
+	r := h.post("bulk-identities", `{"data":[{"identifier":"a"},{"identifier":"b","traits":`+big+`},{"identifier":"c"}]}`)
+	require.Equal(t, 400, r.status)
+	require.Equal(t, `{"non_field_errors":["Identity 'b' `+over+`","The others are."]}`, r.body)
+	require.True(t, stored("a") && !stored("b") && stored("c"))
+
+	r = h.do("PUT", "/api/v1/traits/bulk/", clientKey, `[`+strings.Join(list, ",")+`,{"identity":{"identifier":"e"},"trait_key":"k","trait_value":1}]`)
+	require.Equal(t, 400, r.status)
+	require.Equal(t, `{"non_field_errors":["Identity 'd' `+over+`","The others are."]}`, r.body)
+	require.True(t, !stored("d") && stored("e"))
+
+	r = h.post("bulk-identities", `{"data":[{"identifier":"b","traits":`+big+`}]}`)
+	require.Equal(t, `{"non_field_errors":["The traits of one identity may take at most 65536 bytes."]}`, r.body)
+	r = h.post("bulk-identities", `{"data":[{"identifier":"b","traits":`+big+`},{"identifier":"f","traits":`+big+`}]}`)
+	require.Equal(t, `{"non_field_errors":["Identity 'b' `+over+`","Identity 'f' `+over+`"]}`, r.body)
+}
+
 func TestManyTraits(t *testing.T) {
 	h := newHouse(t)
 	var forward, backward []string

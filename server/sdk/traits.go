@@ -63,8 +63,8 @@ func (s *SDK) enterTraits(ctx *fasthttp.RequestCtx, clientRefusal error) (caller
 // written.
 func (s *SDK) done(ctx *fasthttp.RequestCtx, c caller, ops []identity.Op) ([]identity.Result, bool) {
 	index, results, err := s.store(ctx, ops)
-	for i := 0; err == nil && i < len(results); i++ {
-		err = s.refusal(results[i])
+	if err == nil {
+		err = s.refusals(ops, results)
 	}
 	if err != nil {
 		s.fail(ctx, err)

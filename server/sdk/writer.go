@@ -85,22 +85,63 @@ func (s *SDK) store(ctx *fasthttp.RequestCtx, ops []identity.Op) (uint64, []iden
 	return o.index, o.results, nil
 }
 
+// refusals is the answer to operations of which the state did not take some, or nil.
+// Of several the others are stored all the same: the answer names those that are not.
+func (s *SDK) refusals(ops []identity.Op, results []identity.Result) error {
+	if len(results) == 1 {
+		return s.refusal(results[0])
+	}
+	var messages []string
+	refused := 0
+	for i := range results {
+		message := s.reason(results[i].Status)
+		if message == "" {
+			continue
+		}
+		if refused++; refused <= maxBulk {
+			messages = append(messages, fmt.Sprintf("Identity '%s' is not stored: %s", ops[i].Identifier, message))
+		}
+	}
+	switch {
+	case refused == 0:
+		return nil
+	case refused > maxBulk:
+		messages = append(messages, fmt.Sprintf("%d more are not stored.", refused-maxBulk))
+	}
+	if refused < len(results) {
+		messages = append(messages, "The others are.")
+	}
+	return route.NonField(messages...)
+}
+
 // refusal is the answer to an operation that the state did not take, or nil.
 func (s *SDK) refusal(r identity.Result) error {
-	switch r.Status {
-	case identity.StatusOK, identity.StatusMissing, identity.StatusExists:
+	message := s.reason(r.Status)
+	switch {
+	case message == "":
 		return nil
+	case r.Status == identity.StatusNotInteger, r.Status == identity.StatusOverflow:
+		return route.BareArray(message)
+	}
+	return route.NonField(message)
+}
+
+// reason tells why the state did not take an operation; "": it did.
+func (s *SDK) reason(status identity.Status) string {
+	switch status {
+	case identity.StatusOK, identity.StatusMissing, identity.StatusExists:
+		return ""
 	case identity.StatusOverTraits:
-		return route.NonField(fmt.Sprintf("The traits of one identity may take at most %d bytes.", s.Caps.TraitBytes))
+		return fmt.Sprintf("The traits of one identity may take at most %d bytes.", s.Caps.TraitBytes)
 	case identity.StatusOverIdentities:
-		return route.NonField("The environment holds as many identities as it may.")
+		return "The environment holds as many identities as it may."
 	case identity.StatusOverKeys:
-		return route.NonField("The environment has as many distinct trait keys as it may.")
+		return "The environment has as many distinct trait keys as it may."
 	case identity.StatusNotInteger:
-		return route.BareArray("Trait is not an integer.")
+		return "Trait is not an integer."
 	case identity.StatusOverflow:
-		return route.BareArray("The sum does not fit 64 bits.")
+		return "The sum does not fit 64 bits."
 	default:
-		return route.NonField("The request is not valid: " + r.Status.String() + ".")
+		return "The request is not valid: " + status.String() + "."
 	}
 }
