@@ -104,7 +104,7 @@ func TestIdentityCaps(t *testing.T) {
 	bulk := sdk.Do("POST", "/api/v1/bulk-identities", map[string]any{"data": data})
 	require.Equal(t, 400, bulk.Status)
 	const full = "is not stored: The environment holds as many identities as it may."
-	require.Equal(t, `{"non_field_errors":["Identity 'n3' `+full+`","Identity 'n4' `+full+`","Identity 'n5' `+full+`","The others are."]}`, bulk.Raw)
+	require.Equal(t, `{"non_field_errors":["Identity 'n3' `+full+`","Identity 'n4' `+full+`","Identity 'n5' `+full+`","All others are stored."]}`, bulk.Raw)
 	require.EqualValues(t, 5, admin.Object("GET", list, nil, 200)["count"])
 	refused = admin.Do("POST", list, map[string]any{"identifier": "another"})
 	require.Equal(t, 400, refused.Status)

@@ -359,12 +359,12 @@ func TestTooManyTraitBytesOfOneAmongMany(t *testing.T) {
 
 	r := h.post("bulk-identities", `{"data":[{"identifier":"a"},{"identifier":"b","traits":`+big+`},{"identifier":"c"}]}`)
 	require.Equal(t, 400, r.status)
-	require.Equal(t, `{"non_field_errors":["Identity 'b' `+over+`","The others are."]}`, r.body)
+	require.Equal(t, `{"non_field_errors":["Identity 'b' `+over+`","All others are stored."]}`, r.body)
 	require.True(t, stored("a") && !stored("b") && stored("c"))
 
 	r = h.do("PUT", "/api/v1/traits/bulk/", clientKey, `[`+strings.Join(list, ",")+`,{"identity":{"identifier":"e"},"trait_key":"k","trait_value":1}]`)
 	require.Equal(t, 400, r.status)
-	require.Equal(t, `{"non_field_errors":["Identity 'd' `+over+`","The others are."]}`, r.body)
+	require.Equal(t, `{"non_field_errors":["Identity 'd' `+over+`","All others are stored."]}`, r.body)
 	require.True(t, !stored("d") && stored("e"))
 
 	r = h.post("bulk-identities", `{"data":[{"identifier":"b","traits":`+big+`}]}`)

@@ -109,7 +109,7 @@ func (s *SDK) refusals(ops []identity.Op, results []identity.Result) error {
 		messages = append(messages, fmt.Sprintf("%d more are not stored.", refused-maxBulk))
 	}
 	if refused < len(results) {
-		messages = append(messages, "The others are.")
+		messages = append(messages, "All others are stored.")
 	}
 	return route.NonField(messages...)
 }
