@@ -29,6 +29,8 @@ var (
 	ErrDiskFailed = errors.New("cluster: a write to the disk failed")
 	// ErrTwin: another process runs under this node's id. The node stops, since two would vote as one.
 	ErrTwin = errors.New("cluster: another process has this node's id")
+	// ErrRival: the cluster that this node takes itself for has another leader. The node stops, since nothing that it takes would stay.
+	ErrRival = errors.New("cluster: another leader counts on this node")
 	// ErrReadOnly: the entry was surely not committed, for want of disk space on
 	// the leader and on every node that could lead, or on a majority. Reads go on,
 	// and writes come back by themselves when space is freed.

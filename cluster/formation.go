@@ -39,7 +39,7 @@ func (n *Node) loadMembership() error {
 		}
 		return n.bootstrap(id, []peerInfo{n.self()})
 	}
-	if slices.Equal(n.voters(), []string{n.id}) {
+	if n.votesAlone() {
 		n.stand()
 	}
 	return nil
@@ -134,6 +134,7 @@ func (n *Node) runFormation(ctx context.Context) {
 		n.gossip.meet(ctx, peers)
 		wait := n.cfg.Timing.Discovery
 		if n.inCluster() {
+			n.checkRival(ctx, peers)
 			if n.settle(ctx) {
 				wait *= settledFactor
 			}

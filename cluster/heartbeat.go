@@ -188,9 +188,8 @@ func (n *Node) serveHeartbeat(_ context.Context, _ string, r report) (reportRepl
 		return reportReply{}, fmt.Errorf("%w: node %s is not a member", ErrUnavailable, r.ID)
 	}
 	n.desk.accept(r)
-	contact := n.desk.quorumContact(n.id, n.voters())
 	reply := reportReply{
-		Fresh:     time.Since(contact) <= freshBeats*n.cfg.Timing.Heartbeat,
+		Fresh:     n.followed(),
 		ClusterID: own,
 		Commit:    n.commandIndex(n.raft.CommitIndex()),
 		Members:   n.desk.notes(),
@@ -198,6 +197,11 @@ func (n *Node) serveHeartbeat(_ context.Context, _ string, r report) (reportRepl
 	}
 	reply.Edition, reply.Merged = n.desk.merged(r.Seen, n.members())
 	return reply, nil
+}
+
+// followed tells whether a majority followed this leader lately.
+func (n *Node) followed() bool {
+	return time.Since(n.desk.quorumContact(n.id, n.voters())) <= freshBeats*n.cfg.Timing.Heartbeat
 }
 
 // heartbeatDesk is where the leader keeps the newest report of each node.

@@ -27,6 +27,7 @@ type mux struct {
 	log      *slog.Logger
 	refusals *refusals
 	serve    func(ctx context.Context, c net.Conn, from string) // calls; returns when c is done
+	hears    func(from string) bool                             // tells whether a node's Raft may speak here; nil: any may
 
 	raft   *raftLayer
 	ctx    context.Context
@@ -93,7 +94,7 @@ func (m *mux) handle(c net.Conn) {
 	_ = c.SetDeadline(time.Time{}) // as above
 	switch p.purpose {
 	case purposeRaft:
-		keep = m.raft.deliver(trackedConn{secured, c, m})
+		keep = (m.hears == nil || m.hears(p.nodeID)) && m.raft.deliver(trackedConn{secured, c, m})
 	case purposeCall:
 		m.serve(m.ctx, secured, p.nodeID)
 	}

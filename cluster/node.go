@@ -65,6 +65,7 @@ type Node struct {
 	draining   atomic.Bool
 	transfers  atomic.Int32 // of leadership, under way
 	doubt      atomic.Bool  // somebody said that this node was removed
+	rival      atomic.Bool  // a node spoke as if this one did not vote alone
 	removed    atomic.Bool
 	onRemoved  atomic.Pointer[func()]
 	fatalOnce  sync.Once
@@ -125,6 +126,7 @@ func (n *Node) start(ctx context.Context) error {
 		return err
 	}
 	n.startActors(hadState)
+	n.mux.hears = n.hearsRaft
 	n.mux.run(n.callee.serve)
 	return nil
 }

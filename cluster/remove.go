@@ -198,6 +198,8 @@ func (n *Node) serveRemoved(_ context.Context, _ string, r memberRequest) (struc
 type membershipReply struct {
 	Member  bool `cbor:"member"`
 	Removed bool `cbor:"removed"`
+	// Leader is who says so, if a majority follows it; older nodes do not tell.
+	Leader string `cbor:"leader,omitempty"`
 }
 
 // checkMembership finds out whether this node, which hears from no leader, was
@@ -257,7 +259,11 @@ func (n *Node) serveMembership(ctx context.Context, _ string, r memberRequest) (
 		return ask[membershipReply](r, func(payload []byte) ([]byte, error) { return n.callLeader(ctx, kindMembership, payload) })
 	}
 	if _, ok := n.server(r.ID); ok {
-		return membershipReply{Member: true}, nil
+		reply := membershipReply{Member: true}
+		if n.followed() {
+			reply.Leader = n.id
+		}
+		return reply, nil
 	}
 	if err := n.Barrier(ctx); err != nil {
 		return membershipReply{}, err
