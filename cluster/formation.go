@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -157,6 +158,15 @@ func (n *Node) runFormation(ctx context.Context) {
 
 // form takes one step towards a cluster: an existing one, else a new one.
 func (n *Node) form(ctx context.Context, peers []peerInfo) {
+	held := n.pledges.current()
+	if clusters := clustersOf(peers); len(clusters) > 1 && held.Coordinator == "" {
+		if !slices.Contains(clusters, held.ClusterID) {
+			n.waits("nodes of " + strconv.Itoa(len(clusters)) + " clusters answer (" + strings.Join(clusters, ", ") +
+				"): name nodes of one of them at --join of all nodes, and give each cluster its own secret or --cluster-name")
+			return
+		}
+		peers = slices.DeleteFunc(peers, func(p peerInfo) bool { return p.Formed && p.ClusterID != held.ClusterID })
+	}
 	formed := false
 	for _, p := range peers {
 		if p.Formed && !n.inCluster() {
@@ -167,7 +177,7 @@ func (n *Node) form(ctx context.Context, peers []peerInfo) {
 	if formed {
 		return
 	}
-	held := n.pledges.current()
+	held = n.pledges.current()
 	switch {
 	case held.given() && held.Coordinator == "":
 		// Half a join: that cluster has to come back.
@@ -182,6 +192,18 @@ func (n *Node) form(ctx context.Context, peers []peerInfo) {
 	default:
 		n.waits("to be told where to join")
 	}
+}
+
+// clustersOf lists the clusters that peers are in. A fresh node must not choose among them: it would end in one by chance.
+func clustersOf(peers []peerInfo) []string {
+	var ids []string
+	for _, p := range peers {
+		if p.Formed && p.ClusterID != "" {
+			ids = append(ids, p.ClusterID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // A node that is in no cluster says what it waits for when it has waited for some rounds, and again after many.
@@ -302,7 +324,7 @@ type helloMessage struct {
 }
 
 func (n *Node) serveHello(_ context.Context, _ string, in helloMessage) (helloMessage, error) {
-	if in.Self.ID != "" && in.Self.ID != n.id {
+	if in.Self.ID != "" && in.Self.ID != n.id && !n.stranger(in.Self) {
 		n.peers.note(in.Self)
 	}
 	return n.helloMessage(), nil
@@ -335,6 +357,12 @@ func (n *Node) lookAround(ctx context.Context) []peerInfo {
 			if m.Self.ID == "" || m.Self.ID == n.id {
 				continue
 			}
+			if n.stranger(m.Self) {
+				if n.mux.refusals.first("stranger:" + m.Self.ClusterID) {
+					n.log.Warn("a node of another cluster answers: --join names it, or names this cluster there", "peer", m.Self.ID, "addr", m.Self.Address, "its_cluster", m.Self.ClusterID)
+				}
+				continue
+			}
 			found[m.Self.ID] = m.Self
 			n.peers.note(m.Self)
 			for _, k := range m.Known {
@@ -348,6 +376,12 @@ func (n *Node) lookAround(ctx context.Context) []peerInfo {
 		list = append(list, p)
 	}
 	return list
+}
+
+// stranger tells whether a node is in another cluster than this one is: who asks here for this cluster must not hear of it.
+func (n *Node) stranger(p peerInfo) bool {
+	own := n.ClusterID()
+	return p.Formed && p.ClusterID != "" && own != "" && p.ClusterID != own && n.inCluster()
 }
 
 // hasTwin tells whether another process answers under this node's id where the cluster expects this node: with a copy of the data

@@ -149,7 +149,7 @@ func (g *gossip) NotifyLeave(m *memberlist.Node) {
 
 // meet makes acquainted with the nodes that answered a hello and are not in gossip yet.
 func (g *gossip) meet(ctx context.Context, peers []peerInfo) {
-	if g == nil {
+	if g == nil || len(clustersOf(peers)) > 1 { // one that knows two clusters would mix them
 		return
 	}
 	known := map[string]bool{}

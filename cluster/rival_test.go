@@ -57,3 +57,44 @@ func TestARemovedVoterDoesNotStopTheLastOne(t *testing.T) {
 	reader.fsm.wait(t, last.propose("alone").Index)
 	require.Empty(t, last.fatal)
 }
+
+// TestAFreshNodeJoinsNoClusterByChance: one that is told of two would end in either, with all that it acknowledges.
+func TestAFreshNodeJoinsNoClusterByChance(t *testing.T) {
+	t.Parallel()
+	gossiping := func(c *Config) { c.GossipAddr = "127.0.0.1:0" }
+	one, two := newMember(t, gossiping).start(), newMember(t, gossiping).start()
+	waitReady(t, one, two)
+	for range 3 { // which one would be chance
+		book := &logBook{}
+		fresh := joiner(t, []*member{one, two}, func(c *Config) { gossiping(c); c.Logger = book.logger() }).start()
+		book.says(t, "nodes of 2 clusters answer")
+		book.says(t, one.node.ClusterID())
+		book.says(t, two.node.ClusterID())
+		require.Equal(t, "forming", fresh.node.Status().State)
+		fresh.stop()
+		fresh.cfg.Join = []string{one.cfg.ClusterAddr}
+		fresh.start()
+		waitReady(t, fresh)
+		sameCluster(t, one, fresh)
+	}
+}
+
+// TestClustersThatNameEachOtherStayApart: the nodes of one are not told to those who ask the other.
+func TestClustersThatNameEachOtherStayApart(t *testing.T) {
+	t.Parallel()
+	book := &logBook{}
+	one := newMember(t, nil)
+	two := newMember(t, nil).start()
+	waitReady(t, two)
+	one.start()
+	waitReady(t, one)
+	one.stop()
+	one.cfg.Join, one.cfg.Logger = []string{two.cfg.ClusterAddr}, book.logger() // by mistake
+	one.start()
+	book.says(t, "a node of another cluster answers")
+	require.Empty(t, one.node.helloMessage().Known)
+	require.Empty(t, two.node.helloMessage().Known)
+	fresh := joiner(t, []*member{one}, nil).start()
+	waitReady(t, fresh)
+	sameCluster(t, one, fresh)
+}
