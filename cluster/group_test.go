@@ -520,6 +520,8 @@ func TestHeartbeatOfANewerTermStoresNothingUnderIt(t *testing.T) {
 	for range 2 {
 		m := newMember(t, nil).start()
 		waitReady(t, m)
+		other := joiner(t, []*member{m}, nil).start() // a sole voter hears nobody
+		votersAre(t, []*member{m, other}, m, other)
 		m.propose("before")
 		term := m.node.LeaderTerm()
 		conn, err := (&mux{nodeID: "stranger", timeout: time.Second}).dial(t.Context(), m.node.Addr(), purposeRaft, m.node.ID())
