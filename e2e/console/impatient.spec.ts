@@ -343,3 +343,18 @@ test('a tab that is signed out leaves those alone who have signed in since', asy
   await logIn(old)
   await expect(old.getByRole('switch', { name: 'banner_text' })).toBeVisible()
 })
+
+test('an answer that comes slowly, but comes, is waited for', async ({ page }) => {
+  test.setTimeout(120_000)
+  const text = () => Array.from({ length: 20_000 }, () => String.fromCharCode(33 + Math.floor(Math.random() * 90))).join('')
+  for (let i = 0; i < 3; i++) await make(`slow_${i}`, { initial_value: text() })
+  await go(page, '/account')
+  await expect(page.getByRole('heading', { level: 1, name: 'Account' })).toBeVisible()
+  const network = await page.context().newCDPSession(page)
+  await network.send('Network.enable')
+  await network.send('Network.emulateNetworkConditions', { offline: false, latency: 100, downloadThroughput: 4000, uploadThroughput: 4000 })
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Features', exact: true }).click()
+  await expect(page.getByRole('switch', { name: 'slow_2' }).or(page.getByRole('alert').filter({ hasText: 'No node' }))).toBeVisible({ timeout: 90_000 })
+  await expect(page.getByRole('alert').filter({ hasText: 'No node' })).toHaveCount(0)
+  await expect(page.getByRole('switch', { name: 'slow_2' })).toBeVisible()
+})

@@ -16,7 +16,7 @@ export interface Answer<T> {
 export interface Options {
   body?: unknown
   signal?: AbortSignal
-  /** How long one node may take, in milliseconds. */
+  /** How long one node may say nothing, in milliseconds: a long answer may come slowly. */
   timeout?: number
 }
 
@@ -62,15 +62,35 @@ async function attempt(base: string, method: Method, path: string, key: string, 
   if (key) headers['Idempotency-Key'] = key
   if (o.body !== undefined) headers['Content-Type'] = 'application/json'
   if (method === 'GET' && written.index !== '' && written.origin !== base) headers['Flagraft-Min-Index'] = written.index
-  const limit = AbortSignal.timeout(o.timeout ?? 10_000)
-  const signal = o.signal ? AbortSignal.any([o.signal, limit]) : limit
+  const silent = new AbortController()
+  let timer = 0
+  const heard = () => {
+    clearTimeout(timer)
+    timer = window.setTimeout(() => silent.abort(), o.timeout ?? 10_000)
+  }
+  heard()
+  const signal = o.signal ? AbortSignal.any([o.signal, silent.signal]) : silent.signal
   try {
     const body = o.body === undefined ? undefined : writeJSON(o.body)
     const response = await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
-    return { response, text: await response.text() }
+    return { response, text: await textOf(response, heard) }
   } catch (e) {
     if (o.signal?.aborted) throw e
     return null
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** textOf is response.text() that tells of each piece. */
+async function textOf(response: Response, heard: () => void): Promise<string> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  for (;;) {
+    const piece = await reader?.read()
+    if (!piece || piece.done) return text
+    heard()
+    text += piece.value
   }
 }
 
