@@ -1,6 +1,6 @@
 import { expect, test, type Page } from '@playwright/test'
 import { api, key, nodes, startDemoOf } from './demo'
-import { calm, clean, fits, receipt, signIn } from './world'
+import { calm, clean, fits, logIn, receipt, signIn } from './world'
 
 // What is typed is not lost by a slip, buttons may be pressed twice, and what is refused is not shown as if it were so.
 
@@ -350,4 +350,44 @@ test('menus say what is chosen', async ({ page }) => {
   await page.getByRole('menuitemcheckbox').first().click()
   await page.getByRole('button', { name: /^Tags/ }).click()
   await expect(page.getByRole('menuitemcheckbox').first()).toHaveAttribute('aria-checked', 'true')
+})
+
+test('a new segment and settings that are being typed outlive another page and a sign-out', async ({ page, context }) => {
+  await go(page, '/settings')
+  const link = (name: string) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).first()
+  await page.getByLabel('Description').fill('long text')
+  await link('Project settings').click()
+  await page.getByLabel('Pattern of feature names').fill('[a-z]+')
+  await link('Organisation settings').click()
+  await page.getByLabel('Address for webhooks that fail').fill('ops@example.com')
+  await link('Segments').click()
+  await page.getByRole('link', { name: 'New segment' }).first().click()
+  await page.getByLabel('Name', { exact: true }).fill('half done')
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click()
+  await logIn(page)
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('half done')
+  await link('Environment settings').click()
+  await expect(page.getByLabel('Description')).toHaveValue('long text')
+  await link('Project settings').click()
+  await expect(page.getByLabel('Pattern of feature names')).toHaveValue('[a-z]+')
+  await link('Organisation settings').click()
+  await expect(page.getByLabel('Address for webhooks that fail')).toHaveValue('ops@example.com')
+
+  // What was made, or given up, does not come again.
+  const fresh = async () => {
+    await link('Segments').click()
+    await page.getByRole('link', { name: 'New segment' }).first().click()
+  }
+  await fresh()
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('half done')
+  await page.getByLabel('Property').fill('plan')
+  await page.getByRole('button', { name: 'Make the segment' }).click()
+  await expect(page.getByRole('heading', { level: 1, name: 'half done' })).toBeVisible()
+  await fresh()
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('')
+  await page.getByLabel('Name', { exact: true }).fill('given up')
+  await page.getByRole('main').getByRole('link', { name: 'Cancel' }).click()
+  await fresh()
+  await expect(page.getByLabel('Name', { exact: true })).toHaveValue('')
 })

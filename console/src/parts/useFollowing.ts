@@ -33,7 +33,11 @@ export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T
     },
     [],
   )
-  return { draft, setDraft, dirty, sending: () => void (sent.current = draft) }
+  const discard = () => {
+    newest.current = { draft: stored, dirty: false } // the form may go before it is drawn again
+    setDraft(stored)
+  }
+  return { draft, setDraft, dirty, sending: () => void (sent.current = draft), discard }
 }
 
 /** arrived is what a draft comes from: what was sent, where that is what is stored now. */

@@ -32,7 +32,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const traits = useQuery<{ keys: string[] }>(environment ? `/api/v1/environments/${encodeURIComponent(environment.api_key)}/trait-keys/` : null, ['Identity']).data?.keys ?? []
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels).data
   const before = draftOf(segment)
-  const { draft, setDraft, dirty, sending } = useFollowing(before, undefined, segment && `segment ${segment.id}`)
+  const { draft, setDraft, dirty, sending, discard } = useFollowing(before, undefined, segment ? `segment ${segment.id}` : `new segment of ${project}`)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
 
   const form = useForm(async () => {
@@ -40,6 +40,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
     const body = { ...draft, rules: sent(draft.rules), project }
     if (!segment) {
       const made = await write<RuledSegment>('POST', segmentsPath(project), body, { label: `Segment ${draft.name} made`, models: segmentModels, quiet: true })
+      discard()
       route(linkIn('project', 'segments', made.id)!, true)
       return
     }
@@ -85,11 +86,11 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
           <FormError text={form.message || rest.join(' ')} />
           <div class={`save-bar ${dirty ? '' : 'idle'}`}>
             {segment ? (
-              <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
+              <button type="button" class="button" disabled={!dirty} onClick={discard}>
                 Discard
               </button>
             ) : (
-              <a class="button" href={linkIn('project', 'segments') ?? '#'}>
+              <a class="button" href={linkIn('project', 'segments') ?? '#'} onClick={discard}>
                 Cancel
               </a>
             )}

@@ -85,7 +85,7 @@ export function EnvironmentSettings({ project, environment: key }: { project: nu
 type Patch = (change: Partial<Settings>, label: string) => Promise<unknown>
 
 function Names({ environment: e, patch }: { environment: Settings; patch: Patch }) {
-  const { form, field } = useDraft({ name: e.name, description: e.description ?? '', banner_text: e.banner_text ?? '' }, draft => patch({ ...draft, banner_text: draft.banner_text || null }, `${draft.name} saved`))
+  const { form, field } = useDraft({ name: e.name, description: e.description ?? '', banner_text: e.banner_text ?? '' }, draft => patch({ ...draft, banner_text: draft.banner_text || null }, `${draft.name} saved`), { name: `settings of environment ${e.id}` })
   return (
     <Form form={form} button="Save">
       <Field label="Name" required autocomplete="off" {...field('name')} />

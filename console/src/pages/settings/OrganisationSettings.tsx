@@ -47,7 +47,7 @@ export function OrganisationSettings({ organisation }: { organisation: string })
 }
 
 function Names({ organisation: o, patch }: { organisation: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
-  const { form, field } = useDraft({ name: o.name, webhook_notification_email: o.webhook_notification_email ?? '' }, draft => patch({ ...draft, webhook_notification_email: draft.webhook_notification_email || null }, `${draft.name} saved`))
+  const { form, field } = useDraft({ name: o.name, webhook_notification_email: o.webhook_notification_email ?? '' }, draft => patch({ ...draft, webhook_notification_email: draft.webhook_notification_email || null }, `${draft.name} saved`), { name: `settings of organisation ${o.id}` })
   return (
     <Form form={form} button="Save">
       <Field label="Name" required autocomplete="off" {...field('name')} />

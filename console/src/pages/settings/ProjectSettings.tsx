@@ -65,7 +65,7 @@ export function ProjectSettings({ project: id }: { project: number }) {
 }
 
 function Names({ project: p, patch }: { project: Settings; patch: (change: Partial<Settings>, label: string) => Promise<unknown> }) {
-  const { form, field } = useDraft({ name: p.name, feature_name_regex: p.feature_name_regex ?? '' }, draft => patch({ ...draft, feature_name_regex: draft.feature_name_regex || null }, `${draft.name} saved`))
+  const { form, field } = useDraft({ name: p.name, feature_name_regex: p.feature_name_regex ?? '' }, draft => patch({ ...draft, feature_name_regex: draft.feature_name_regex || null }, `${draft.name} saved`), { name: `settings of project ${p.id}` })
   return (
     <Form form={form} button="Save">
       <Field label="Name" required autocomplete="off" {...field('name')} />
