@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test, type Page } from '@playwright/test'
 import { api, key, nodes, startDemo } from './demo'
-import { API, calm, clean, flag, receipt, signIn, totp } from './world'
+import { API, calm, clean, flag, logIn, receipt, signIn, totp } from './world'
 
 const lena = { email: 'lena@example.com', password: 'Sesame-open-2!', first_name: 'Lena', last_name: 'Keller' }
 
@@ -41,6 +41,7 @@ test('somebody is invited, joins, and gets permissions alone and through a group
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   const invited = page.getByRole('row', { name: /max@example\.com/ })
   await expect(invited).toBeVisible()
+  await expect(page.getByText('This installation sends no mail')).toBeVisible()
   await page.getByRole('button', { name: 'Make a link' }).click()
   const link = (await page.getByText(/\/invite-link\//).textContent())!
   await clean(page)
@@ -283,3 +284,37 @@ for (const scheme of ['dark', 'light'] as const) {
     calm(page)
   })
 }
+
+test('a member sees at once what is allowed or not any more, and no button that is refused', async ({ page }) => {
+  const nils = { email: 'nils@example.com', password: 'Sesame-open-3!', first_name: 'Nils', last_name: 'Berg' }
+  const { id, key: token } = await new API(nodes[0]!.origin, '').send('POST', '/api/v1/auth/users/', nils)
+  const { hash } = await api.send('POST', '/api/v1/organisations/1/invite-links/', { role: 'USER' })
+  await new API(nodes[0]!.origin, token).send('POST', `/api/v1/users/join/link/${hash}/`)
+  await page.goto(nodes[0]!.origin)
+  await logIn(page, nils)
+  await expect(page.getByRole('heading', { name: 'Begin with a project' })).toBeVisible()
+  const allow = (path: string, permissions: string[]) => api.send('POST', `${path}user-permissions/`, { user: id, permissions, admin: false })
+  const inProject = await allow('/api/v1/projects/1/', ['VIEW_PROJECT'])
+  const inEnvironment = await allow(`/api/v1/environments/${key}/`, ['VIEW_ENVIRONMENT'])
+  await page.getByRole('main').getByRole('link', { name: 'Demo' }).click()
+  await expect(page.getByRole('switch', { name: 'banner_text' })).toBeVisible()
+  await api.send('DELETE', `/api/v1/environments/${key}/user-permissions/${inEnvironment.id}/`)
+  await expect(page.getByText('There is no such environment.')).toBeVisible()
+  await expect(page.getByRole('switch', { name: 'banner_text' })).toHaveCount(0)
+  await api.send('DELETE', `/api/v1/projects/1/user-permissions/${inProject.id}/`)
+
+  await page.goto(`${nodes[0]!.origin}/organisations/1/members/groups`)
+  await expect(page.getByRole('row', { name: /nils@example\.com/ })).toBeVisible()
+  await expect(page.getByRole('tab')).toHaveText([/People/])
+  const group = await api.send('POST', '/api/v1/organisations/1/groups/', { name: 'Fleet' })
+  await api.send('POST', `/api/v1/organisations/1/groups/${group.id}/add-users/`, { user_ids: [id] })
+  await api.send('POST', `/api/v1/organisations/1/groups/${group.id}/users/${id}/make-admin`)
+  await page.getByRole('tab', { name: /Groups/ }).click()
+  await expect(page.getByRole('list', { name: 'People in Fleet' })).toContainText('Nils Berg')
+  await expect(page.getByRole('button', { name: 'Take nils@example.com out of Fleet' })).toHaveCount(0)
+  await expect(page.getByLabel('Name of a new group')).toHaveCount(0)
+  await page.getByLabel('Add somebody to Fleet').selectOption('admin@example.com')
+  await expect(page.getByRole('button', { name: 'Take admin@example.com out of Fleet' })).toBeVisible()
+  await api.send('POST', '/api/v1/organisations/1/user-permissions/', { user: id, permissions: ['MANAGE_USER_GROUPS'] })
+  await expect(page.getByLabel('Name of a new group')).toBeVisible()
+})

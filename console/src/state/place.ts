@@ -34,6 +34,9 @@ export const organisationID = computed(() => place.value.organisation)
 export const projectID = computed(() => place.value.project)
 export const environmentKey = computed(() => place.value.environment)
 
+// What one may see follows from these.
+const rights = ['OrganisationUser', 'Permission', 'UserPermissionGroupMembership']
+
 const useOrganisationList = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'OrganisationUser'])
 
 export const useOrganisations = () => useOrganisationList().data?.results
@@ -47,11 +50,11 @@ export const useAdmin = () => useOrganisations()?.find(o => o.id === organisatio
 export const projectsPath = (organisation: number | undefined) => (organisation === undefined ? null : `/api/v1/projects/?organisation=${organisation}`)
 
 export function useProjects(organisation: number | undefined) {
-  return useQuery<Project[]>(projectsPath(organisation), ['Project']).data
+  return useQuery<Project[]>(projectsPath(organisation), ['Project', ...rights]).data
 }
 
 export const useEnvironmentList = (project: number | undefined) =>
-  useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment'])
+  useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment', ...rights])
 
 export const useEnvironments = (project: number | undefined) => useEnvironmentList(project).data?.results
 

@@ -5,6 +5,7 @@ import { Icon } from '../../parts/Icon'
 import { NewRow } from '../../parts/NewRow'
 import { Sheet } from '../../parts/Sheet'
 import { Switch } from '../../parts/Switch'
+import { me } from '../../state/session'
 import { groupModels, organisationPath, personName, type Group, type Member } from './types'
 
 interface Props {
@@ -12,21 +13,25 @@ interface Props {
   groups: Group[] | undefined
   members: Member[]
   admin: boolean
+  /** All groups, and makes new ones; others see those that they are the admins of. */
+  manages: boolean
 }
 
 const models = groupModels
 
 /** Groups give several people the same permissions. */
-export function Groups({ organisation, groups, members, admin }: Props) {
+export function Groups({ organisation, groups, members, admin, manages }: Props) {
   const base = `${organisationPath(organisation)}groups/`
   return (
     <>
       {groups?.map(g => (
-        <GroupSheet key={g.id} base={`${base}${g.id}/`} group={g} members={members} permissions={admin ? `/organisations/${organisation}/permissions/group/${g.id}` : null} />
+        <GroupSheet key={g.id} base={`${base}${g.id}/`} group={g} members={members} admin={admin} permissions={admin ? `/organisations/${organisation}/permissions/group/${g.id}` : null} />
       ))}
-      <Sheet title="New group" text="What a group may do, everybody in it may do.">
-        <NewRow label="Name of a new group" button="Make the group" make={name => write('POST', base, { name }, { label: `Group ${name} made`, models, quiet: true })} />
-      </Sheet>
+      {manages && (
+        <Sheet title="New group" text="What a group may do, everybody in it may do.">
+          <NewRow label="Name of a new group" button="Make the group" make={name => write('POST', base, { name }, { label: `Group ${name} made`, models, quiet: true })} />
+        </Sheet>
+      )}
     </>
   )
 }
@@ -35,12 +40,14 @@ interface SheetProps {
   base: string
   group: Group
   members: Member[]
+  admin: boolean
   permissions: string | null
 }
 
-function GroupSheet({ base, group: g, members, permissions }: SheetProps) {
+function GroupSheet({ base, group: g, members, admin, permissions }: SheetProps) {
   const [deleting, setDeleting] = useState(false)
-  const others = members.filter(m => !g.users.some(u => u.id === m.id))
+  const free = (id: number) => admin || id !== me.value?.id // only administrators put themselves in or out
+  const others = members.filter(m => free(m.id) && !g.users.some(u => u.id === m.id))
   const add = (id: number) =>
     write('POST', `${base}add-users/`, { user_ids: [id] }, { label: `${members.find(m => m.id === id)?.email} is in ${g.name}`, models }).catch(() => {})
   return (
@@ -65,13 +72,15 @@ function GroupSheet({ base, group: g, members, permissions }: SheetProps) {
         {g.users.map(u => (
           <li key={u.id} class="chip person">
             <span title={u.email}>{personName(u)}</span>
-            <button
-              type="button"
-              aria-label={`Take ${u.email} out of ${g.name}`}
-              onClick={() => void write('POST', `${base}remove-users/`, { user_ids: [u.id] }, { label: `${u.email} is not in ${g.name} any more`, models }).catch(() => {})}
-            >
-              <Icon name="close" size={14} />
-            </button>
+            {free(u.id) && (
+              <button
+                type="button"
+                aria-label={`Take ${u.email} out of ${g.name}`}
+                onClick={() => void write('POST', `${base}remove-users/`, { user_ids: [u.id] }, { label: `${u.email} is not in ${g.name} any more`, models }).catch(() => {})}
+              >
+                <Icon name="close" size={14} />
+              </button>
+            )}
           </li>
         ))}
       </ul>

@@ -11,6 +11,7 @@ import { Sheet } from '../../parts/Sheet'
 import { Table } from '../../parts/Table'
 import { ago } from '../../parts/time'
 import { useForm } from '../../parts/useForm'
+import { installation } from '../../state/session'
 import { roles } from './MemberList'
 import { organisationPath, type Invite, type InviteLink } from './types'
 
@@ -42,6 +43,10 @@ function ByMail({ base }: { base: string }) {
           Invite
         </button>
       </form>
+      {installation.value?.mails === false && (
+        <p class="warning">This installation sends no mail: an invitation stays in a file on a node. Make a link below instead, and send it yourself.</p>
+      )}
+      {invites.error && !invites.data && <p class="field-error">{invites.error}</p>}
       {!!invites.data?.length && (
         <Table caption="Invitations by mail" head={['Address', 'Invited', 'By', '-Actions']}>
           {invites.data.map(i => (
@@ -77,6 +82,7 @@ function ByLink({ base }: { base: string }) {
   const make = () => write('POST', `${base}invite-links/`, { role }, { label: 'Invite link made', models }).catch(() => {})
   return (
     <Sheet title="By link" text="Whoever has the link may join, until it is removed.">
+      {links.error && !links.data && <p class="field-error">{links.error}</p>}
       {!!links.data?.length && (
         <Table caption="Invite links" head={['Link', 'Role', 'Made', '-Actions']}>
           {links.data.map(l => (
