@@ -60,6 +60,10 @@ test('shares, overrides in order, history and undo', async ({ page }) => {
   await panel.getByRole('spinbutton', { name: 'Share of green' }).fill('40')
   await panel.getByRole('button', { name: 'Save' }).click()
   await expect(receipt(page, 'Shares of button_colour changed')).toContainText('live on 3 of 3')
+  await panel.getByRole('tab', { name: 'Compare' }).click()
+  const compared = panel.getByRole('row', { name: /^Production/ }).getByRole('cell').nth(1)
+  await expect(compared).toContainText('5 %')
+  await expect(compared).toHaveClass('differs')
 
   await panel.getByRole('tab', { name: 'Overrides' }).click()
   for (const name of ['first', 'second']) await panel.getByRole('combobox', { name: 'Add an override' }).selectOption(name)

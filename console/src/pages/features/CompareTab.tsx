@@ -1,5 +1,5 @@
 import { useQuery } from '../../api/query'
-import type { Environment, Flag } from '../../api/types'
+import type { Environment, Flag, FlagState } from '../../api/types'
 import { environmentLink } from '../../links'
 import { Switch } from '../../parts/Switch'
 import { useEnvironments } from '../../state/place'
@@ -49,11 +49,17 @@ function Row({ spot, environment, here }: { spot: Spot; environment: Environment
       <td class={differs(!!state && !!mine && state.enabled !== mine.enabled)}>
         {state && <Switch on={state.enabled} label={`${feature.name} in ${environment.name}`} change={on => void flip(on).catch(() => {})} />}
       </td>
-      <td class={differs(!!state && !!mine && !sameValue(state.value, mine.value))}>
+      <td class={differs(!!state && !!mine && !(sameValue(state.value, mine.value) && sameShares(state.variants, mine.variants)))}>
         {state && <span class="mono grid-value">{shown(untyped(state.value))}</span>}
         {state && state.variants.length > 0 && <span class="muted"> + {state.variants.map(v => `${v.weight} %`).join(', ')}</span>}
       </td>
       <td class={differs(!!flag && !!here && flag.segment_overrides.length !== here.segment_overrides.length)}>{flag?.segment_overrides.length}</td>
     </tr>
   )
+}
+
+/** sameShares compares what each variant gets; one that is not named gets nothing. */
+function sameShares(a: FlagState['variants'], b: FlagState['variants']): boolean {
+  const weight = (of: FlagState['variants'], id: number) => of.find(v => v.id === id)?.weight ?? 0
+  return [...a, ...b].every(v => weight(a, v.id) === weight(b, v.id))
 }
