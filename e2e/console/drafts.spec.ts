@@ -157,3 +157,17 @@ test('a change whose answer breaks off is asked about at another node', async ({
     between.close()
   }
 })
+
+test('another environment is looked at with the same filters, and long values leave the next one in sight', async ({ page }) => {
+  const { id } = await make('long_json', { initial_value: JSON.stringify(Array.from({ length: 200 }, (_, n) => ({ n }))) })
+  await go(page, `${here()}/features/${id}/compare?q=long`)
+  for (const name of [/^Development/, /^Production/]) await expect(panel(page).getByRole('row', { name })).toContainText('{"n":199}')
+  await expect(panel(page).getByRole('link', { name: 'Production' })).toBeInViewport()
+  await panel(page).getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('button', { name: /^Environment: / }).click()
+  await page.getByRole('menuitemradio', { name: 'Production' }).click()
+  await expect(page).not.toHaveURL(new RegExp(key))
+  await expect(page).toHaveURL(/features\?q=long$/)
+  await expect(page.getByLabel('Search features')).toHaveValue('long')
+  await expect(page.getByRole('switch')).toHaveCount(1)
+})

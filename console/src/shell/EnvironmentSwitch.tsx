@@ -6,7 +6,7 @@ import { environmentKey, go, projectID, useEnvironments } from '../state/place'
 
 /** EnvironmentSwitch stays on the page and changes the environment it is about. */
 export function EnvironmentSwitch() {
-  const { path, route } = useLocation()
+  const { path, route, url } = useLocation()
   const environments = useEnvironments(projectID.value)
   const here = environments?.find(e => e.api_key === environmentKey.value)
   // The one chosen last may be of another project, or gone: then the links at the side lead to the first.
@@ -15,7 +15,9 @@ export function EnvironmentSwitch() {
     if (other !== undefined) go({ environment: other })
   }, [other])
   if (!environments || !path.startsWith('/projects/')) return null
-  const there = (key: string) => path.replace(/^(\/projects\/[^/]+)(\/environments\/[^/]+)?/, `$1/environments/${encodeURIComponent(key)}`)
+  // An identity is of one environment, and its number of no other; what filters the features is the same in all.
+  const page = path.replace(/(\/identities)\/.*/, '$1') + (/\/features(\/|$)/.test(path) ? url.slice(path.length) : '')
+  const there = (key: string) => page.replace(/^(\/projects\/[^/]+)(\/environments\/[^/]+)?/, `$1/environments/${encodeURIComponent(key)}`)
   return (
     <Menu
       class="environment-switch"
