@@ -124,7 +124,7 @@ test('an address names an identity and a flag, and a uuid will do', async ({ pag
   await expect(page).toHaveURL(/identities\/\d+\/page_size$/)
   await page.getByRole('region', { name: 'Flags' }).getByRole('link', { name: 'page_size' }).click()
   await expect(page.getByRole('complementary', { name: 'page_size' })).toBeVisible()
-  await open(page, 'user10@example.com')
+  await page.goBack()
   await page.getByRole('button', { name: /^Environment: / }).click()
   await page.getByRole('menuitemradio', { name: 'Production' }).click()
   await expect(page.getByRole('heading', { level: 1, name: 'Identities' })).toBeVisible()
