@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/flagraft/flagraft/fsm"
@@ -114,7 +116,7 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 			deleteOrganisationTree(c, m.Organisation)
 		}
 	}
-	if err := keepOwner(c); err != nil {
+	if err := keepOwner(c, in.DeleteOrphanOrganisations); err != nil {
 		return c.fail(err)
 	}
 	endAccess(c, id)
@@ -126,14 +128,19 @@ func deleteMe(c *Ctx, in leaving) (route.Empty, error) {
 }
 
 // keepOwner refuses to delete the only account while organisations stay: the next one that registers, which anybody may then, would be the
-// superuser over them.
-func keepOwner(c *Ctx) error {
+// superuser over them. Asked to delete orphans it deletes those, too, that were some before: who left them, or imported them with a master key,
+// is no member.
+func keepOwner(c *Ctx, deleteOrphans bool) error {
 	for u := range fsm.Users.Refs(c) {
 		if u.ID != c.Principal.User.ID {
 			return nil
 		}
 	}
-	for range fsm.Organisations.Refs(c) {
+	for _, o := range slices.Collect(fsm.Organisations.All(c)) {
+		if deleteOrphans {
+			deleteOrganisationTree(c, o.ID)
+			continue
+		}
 		return route.BadRequest("Organisations would be left to whoever registers next. Delete them with the account (delete_orphan_organisations), " +
 			"or hand it over: change its address and password.")
 	}

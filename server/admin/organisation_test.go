@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,11 +126,13 @@ func TestLastSuperuser(t *testing.T) {
 	h.do("stranger", "GET", "/api/flagraft/v1/changes/", nil).must(200)
 	promote(h.admin)
 	h.do("stranger", "DELETE", me, `{}`).must(204)
+	h.do("member", "POST", "/api/v1/organisations/", `{"name":"Left behind"}`).must(201)
 	h.do("member", "DELETE", me, `{}`).must(204)
 	h.do("admin", "DELETE", me, `{}`).must(400).is(`{"detail":"Organisations would be left to whoever registers next. Delete them with the account ` +
 		`(delete_orphan_organisations), or hand it over: change its address and password."}`)
 	h.do("admin", "GET", me, nil).must(200)
 	h.do("admin", "DELETE", me, `{"delete_orphan_organisations":true}`).must(204) // who is alone may go, with everything
+	require.Empty(t, slices.Collect(fsm.Organisations.All(h.node.FSM.State())), "that of the member, who left it behind, goes too")
 }
 
 func TestMyPermissions(t *testing.T) {
