@@ -143,6 +143,20 @@ func TestANodeThatLagsIsJudgedWhenItGetsThere(t *testing.T) {
 	require.NoError(t, r.stopped[1])
 }
 
+// A recovery of a node whose state is wrong ends with an error and no snapshot.
+func TestNothingIsRecoveredThatIsWrong(t *testing.T) {
+	r := newReplicas(t, 1)
+	f := r.machines[0]
+	f.OnStop(nil) // as at a recovery
+	f.GiveUpRestores()
+	mark := r.log(newMarkEntry())
+	r.log(newVerdictEntry(HashVerdict{Mark: mark, Hash: "another"}), newMarkEntry())
+	require.ErrorIs(t, f.Refused(), ErrDiverged)
+	require.Equal(t, mark+1, f.State().Index, "nothing is applied after it")
+	_, err := f.Snapshot()
+	require.ErrorIs(t, err, ErrDiverged)
+}
+
 func TestChecksAreDueByEntriesAndByTime(t *testing.T) {
 	r := newReplicas(t, 3)
 	f := r.machines[0]

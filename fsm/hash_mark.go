@@ -112,9 +112,13 @@ func (f *FSM) applyVerdict(body []byte) error {
 		return nil
 	}
 	err := fmt.Errorf("%w: at entry %d it had the hash %s, the majority %s", ErrDiverged, v.Mark, own, v.Hash)
-	if f.stop == nil {
+	switch {
+	case f.givesUp:
+		f.refused = err // a recovery ends by itself
+	case f.stop == nil:
 		panic(err)
+	default:
+		f.stop(err)
 	}
-	f.stop(err)
 	return nil
 }
