@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -359,4 +360,37 @@ func TestANodeInNoClusterSaysWhatItWaitsFor(t *testing.T) {
 		newMember(t, func(c *Config) { c.Logger, c.Join = book.logger(), []string{first.node.Addr()} }).start()
 		book.says(t, "the nodes that answer are in no cluster either")
 	})
+}
+
+// A node that waits for days, for whatever reason, says so in few of its rounds.
+func TestANodeThatWaitsDoesNotFillItsLog(t *testing.T) {
+	t.Parallel()
+	lost := peerInfo{ID: "lost", Address: "127.0.0.1:1", ClusterID: "another", Formed: true}
+	for says, c := range map[string]struct {
+		held  pledge
+		peers []peerInfo
+	}{
+		"half joined has to come back":           {held: pledge{ClusterID: "c"}},
+		"half joined to another cluster":         {held: pledge{ClusterID: "c"}, peers: []peerInfo{lost}},
+		"pledged to a node that does not answer": {held: pledge{Coordinator: "lost", ClusterID: "c"}},
+		"expects another number of nodes":        {peers: []peerInfo{{ID: "b", Expect: 5}}},
+		"msg=join":                               {held: pledge{ClusterID: "another"}, peers: []peerInfo{lost}},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			book := &logBook{}
+			m := newMember(t, func(c *Config) { c.BootstrapExpect, c.Logger = 3, book.logger() }).start()
+			node := m.node
+			m.stop()
+			if c.held.given() { // its store is closed
+				node.pledges.now = c.held
+			}
+			for range 10 * waitsAgain {
+				node.form(t.Context(), c.peers)
+			}
+			told := strings.Count(book.String(), says)
+			require.NotZero(t, told)
+			require.LessOrEqual(t, told, waitsFirst+10)
+		})
+	}
 }

@@ -158,6 +158,7 @@ func (n *Node) runFormation(ctx context.Context) {
 
 // form takes one step towards a cluster: an existing one, else a new one.
 func (n *Node) form(ctx context.Context, peers []peerInfo) {
+	n.rounds++
 	held := n.pledges.current()
 	if clusters := clustersOf(peers); len(clusters) > 1 && held.Coordinator == "" {
 		if !slices.Contains(clusters, held.ClusterID) {
@@ -180,7 +181,7 @@ func (n *Node) form(ctx context.Context, peers []peerInfo) {
 	held = n.pledges.current()
 	switch {
 	case held.given() && held.Coordinator == "":
-		// Half a join: that cluster has to come back.
+		n.waits("the cluster that this node half joined has to come back: empty the data directory if it is lost for good")
 	case held.given() && held.Coordinator != n.id:
 		n.askCoordinator(ctx, held, peers)
 	case n.cfg.BootstrapExpect >= 2 && !n.cfg.NonVoter:
@@ -212,12 +213,15 @@ const (
 	waitsAgain = 120
 )
 
-// waits counts a round in which the node came no further, for a reason that whoever started it may have to do something about.
+// waits tells why the node came no further in this round, where whoever started it may have to do something about that.
 func (n *Node) waits(reason string) {
-	if n.waited++; n.waited == waitsFirst || n.waited%waitsAgain == 0 {
+	if n.rounds == waitsFirst || n.rounds%waitsAgain == 0 {
 		n.log.Warn("in no cluster yet", "waiting", reason)
 	}
 }
+
+// tells reports whether this round tells of what is told at once, and may be the same for days: the first rounds do, then few.
+func (n *Node) tells() bool { return n.rounds <= waitsFirst || n.rounds%waitsAgain == 0 }
 
 // askCoordinator lets go of a pledge whose coordinator gave up.
 func (n *Node) askCoordinator(ctx context.Context, held pledge, peers []peerInfo) {
@@ -234,8 +238,10 @@ func (n *Node) askCoordinator(ctx context.Context, held pledge, peers []peerInfo
 		}
 		return
 	}
-	n.log.Warn("pledged to a node that does not answer; if it is lost for good, stop all fresh nodes and empty all their data directories",
-		"coordinator", held.Coordinator)
+	if n.tells() {
+		n.log.Warn("pledged to a node that does not answer; if it is lost for good, stop all fresh nodes and empty all their data directories",
+			"coordinator", held.Coordinator)
+	}
 }
 
 // coordinate collects the pledges and bootstraps, if this node has the lowest
@@ -247,7 +253,9 @@ func (n *Node) coordinate(ctx context.Context, held pledge, peers []peerInfo) {
 		switch {
 		case p.NonVoter || p.Formed:
 		case p.Expect != n.cfg.BootstrapExpect:
-			n.log.Warn("a peer expects another number of nodes", "peer", p.ID, "its", p.Expect, "ours", n.cfg.BootstrapExpect)
+			if n.tells() {
+				n.log.Warn("a peer expects another number of nodes", "peer", p.ID, "its", p.Expect, "ours", n.cfg.BootstrapExpect)
+			}
 		default:
 			fresh = append(fresh, p)
 		}
@@ -290,7 +298,9 @@ func (n *Node) collect(ctx context.Context, own pledge, members []peerInfo) bool
 		if err == nil && reply.OK {
 			continue
 		}
-		n.log.Info("no pledge yet", "peer", m.ID, "pledged_to", reply.Held.Coordinator, "error", err)
+		if n.tells() {
+			n.log.Info("no pledge yet", "peer", m.ID, "pledged_to", reply.Held.Coordinator, "error", err)
+		}
 		// The lower id goes first; the higher one gives way. A peer that joins
 		// another cluster has found one: this node will, too.
 		if err == nil && reply.Held.given() && reply.Held.Coordinator < n.id {

@@ -46,7 +46,9 @@ func (n *Node) join(ctx context.Context, via peerInfo) {
 		}
 	}
 	if err := n.requestJoin(ctx, via.Address, via.ClusterID); err != nil {
-		n.log.Warn("join", "via", via.Address, "error", err)
+		if n.tells() {
+			n.log.Warn("join", "via", via.Address, "error", err)
+		}
 		var refused *Error
 		if errors.As(err, &refused) && refused.Code == codeJoinRefused && held.Coordinator == "" {
 			if err := n.pledges.release(held); err != nil {
@@ -65,8 +67,10 @@ func (n *Node) resolveConflict(ctx context.Context, held pledge, via peerInfo) {
 	case n.id: // its own attempt: an existing cluster goes first
 		n.abandon(ctx, held, n.peers.recent(n.cfg.Timing.PeerForget))
 	case "":
-		n.log.Error("half joined to another cluster; empty the data directory to join this one",
-			"pledged", held.ClusterID, "found", via.ClusterID)
+		if n.tells() {
+			n.log.Error("half joined to another cluster; empty the data directory to join this one",
+				"pledged", held.ClusterID, "found", via.ClusterID)
+		}
 	default:
 		n.askCoordinator(ctx, held, n.peers.recent(n.cfg.Timing.PeerForget))
 	}

@@ -60,7 +60,7 @@ type Node struct {
 	peers      *peerTable
 	told       atomic.Pointer[[]string] // further addresses to ask: JoinVia
 	look       actor.Signal             // the formation loop should go on now
-	waited     int                      // rounds of the formation loop, see waits
+	rounds     int                      // of the formation loop outside a cluster, see waits
 	pilot      atomic.Pointer[pilot]    // nil = does not lead
 	draining   atomic.Bool
 	transfers  atomic.Int32 // of leadership, under way
