@@ -285,9 +285,13 @@ func (a *announcer) updated(c *stateChange, enabled bool) {
 }
 
 // deleted tells of a state that is gone, or waits for a later date from now on. With a feature go its defaults, without a word about the overrides; with an environment everything
-// goes that could be told. Nobody was told of an override that never became live.
+// goes that could be told. Where the feature stays nobody was told of a state that never became live, and everybody of one that waits again.
 func (a *announcer) deleted(s *fsm.FeatureState) {
-	if fsm.Environments.Ref(a.tx, s.Environment) == nil || s.Kind() != fsm.StateDefault && (fsm.Features.Ref(a.tx, s.Feature) == nil || !a.seen(s)) {
+	tell := a.seen(s)
+	if fsm.Features.Ref(a.tx, s.Feature) == nil {
+		tell = s.Kind() == fsm.StateDefault
+	}
+	if !tell || fsm.Environments.Ref(a.tx, s.Environment) == nil {
 		return
 	}
 	a.flag(EventDeleted, s.Environment,

@@ -327,6 +327,10 @@ func TestWebhookEventsOfStatesTakenOutOrMoved(t *testing.T) {
 	want("changed while it waits")
 	h.patch(state, `{"live_from":"2020-01-01T00:00:00Z"}`, 200)
 	want("back", "FLAG_UPDATED - -> true w")
+	h.patch(state, "{"+later+"}", 200)
+	want("taken out again", "FLAG_DELETED true w -> -")
+	h.remove(state, 204)
+	want("deleted while it waits: that was told")
 
 	h.post(path+"featurestates/", fmt.Sprintf(`{"feature":%d,"enabled":true,"feature_state_value":"mine",%s}`, f, later), 201)
 	want("scheduled")
