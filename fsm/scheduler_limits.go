@@ -27,6 +27,9 @@ func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
 		for _, o := range changed {
 			tx.TouchResumed(o)
 			Organisations.Put(tx, o)
+			if tx.bytes > maxTurnBytes { // a new month resumes all of them, with all their environments: more than one entry may hold
+				return
+			}
 		}
 	}
 }

@@ -2,6 +2,8 @@ package fsm
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,4 +56,25 @@ func TestAPICallLimits(t *testing.T) {
 	now = now.AddDate(-1, 0, 0) // the clock is put right
 	write(func(tx *Tx) { Usages.Put(tx, Usage{Environment: 1, Kind: UsageTraits, Bucket: TimeOf(now), Count: 5}) })
 	require.False(t, serves(), "it would be looked at in a year")
+}
+
+// A new month resumes all organisations, also where the environments that clients hear of it by are more than one entry may hold.
+func TestManyOrganisationsResume(t *testing.T) {
+	now := time.Date(2026, 11, 30, 22, 0, 0, 0, time.UTC)
+	f, w, s := leading(t, &now)
+	long := strings.Repeat("x", maxWriteBytes/8)
+	const organisations = 10
+	for id := uint64(1); id <= organisations; id++ {
+		_, err := w.Write(context.Background(), Author{}, func(tx *Tx) error {
+			Organisations.Put(tx, Organisation{ID: id, MaxAPICalls: 5, APICallsExceeded: true})
+			Projects.Put(tx, Project{ID: id, Organisation: id})
+			Environments.Put(tx, Environment{ID: id, Project: id, APIKey: strconv.FormatUint(id, 10), Description: &long})
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.due(context.Background()))
+	for o := range Organisations.All(f.State()) {
+		require.True(t, o.Serves(), o.ID)
+	}
 }
