@@ -139,7 +139,8 @@ func (f *FSM) refuse(l *raft.Log, err error) {
 	panic(f.refused)
 }
 
-// Refused is why a start or a recovery went no further: an entry of the log that could not be applied or, at a recovery, a verdict that finds this node wrong. No entry is applied after it, and no snapshot taken.
+// Refused is why a start or a recovery went no further, or nil: an entry of the log that could not be applied or, at a
+// recovery, a verdict that finds this node wrong. No entry is applied after it, and no snapshot taken.
 func (f *FSM) Refused() error { return f.refused }
 
 // refusal says what an operator needs to know of an entry that could not be applied.
