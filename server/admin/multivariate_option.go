@@ -247,10 +247,12 @@ func shareWithin(tx *fsm.Tx, o fsm.MultivariateOption, others []fsm.Multivariate
 	return share
 }
 
-// replaceOption stores a changed option. The reference books nothing, but what clients get has changed.
+// replaceOption stores a changed option. The reference books nothing, but clients get another value or key. Of a default share, or an option
+// that is sent as it was, they see nothing.
 func replaceOption(c *Ctx, o fsm.MultivariateOption) fsm.MultivariateOption {
-	for _, e := range fsm.EnvironmentsByProject.List(c, c.Project.ID) {
-		c.Tx.TouchEnvironment(e.ID)
+	before := fsm.MultivariateOptions.Ref(c, o.ID)
+	if !before.Value.SameValue(o.Value) || !sameText(before.Key, o.Key) {
+		c.Tx.TouchProject(c.Project.ID)
 	}
 	return fsm.MultivariateOptions.Put(c.Tx, o)
 }
