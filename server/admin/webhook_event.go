@@ -181,8 +181,8 @@ func (a *announcer) tell(c *stateChange, so progress) progress {
 
 type stateChange = fsm.Change[fsm.FeatureState]
 
-// unwritten are states that stand as they stood and are served otherwise: an override that moved to another segment, and those of identities
-// that are scheduled, where versions began to be kept or ceased to be.
+// unwritten are states that stand as they stood and are served otherwise: an override that moved to another segment, what has a variant whose
+// value is another one, and those of identities that are scheduled, where versions began to be kept or ceased to be.
 func unwritten(tx *fsm.Tx, written []stateChange) (more []stateChange) {
 	known := map[uint64]bool{}
 	for _, c := range written {
@@ -190,6 +190,7 @@ func unwritten(tx *fsm.Tx, written []stateChange) (more []stateChange) {
 	}
 	add := func(s *fsm.FeatureState) {
 		if !known[s.ID] {
+			known[s.ID] = true
 			more = append(more, stateChange{ID: s.ID, Before: s, After: s})
 		}
 	}
@@ -197,6 +198,15 @@ func unwritten(tx *fsm.Tx, written []stateChange) (more []stateChange) {
 		if c.Before != nil && c.After != nil && c.Before.Segment != c.After.Segment {
 			for s := range fsm.FeatureStatesByFeatureSegment.Refs(tx, c.ID) {
 				add(s)
+			}
+		}
+	}
+	for _, c := range fsm.MultivariateOptions.Changes(tx) {
+		if c.Before != nil && c.After != nil && !c.Before.Value.SameValue(c.After.Value) {
+			for s := range fsm.FeatureStatesByFeature.Refs(tx, c.After.Feature) {
+				if slices.ContainsFunc(s.Multivariate, func(v fsm.MultivariateValue) bool { return v.Option == c.ID && v.Percentage > 0 }) {
+					add(s)
+				}
 			}
 		}
 	}
@@ -251,7 +261,13 @@ func (a *announcer) differs(c *stateChange) bool {
 	return !a.seen(c.Before) || placeOf(a.before, c.Before) != placeOf(a.tx, c.After) || c.Before.Enabled != c.After.Enabled || !c.Before.Value.SameValue(c.After.Value) ||
 		!slices.EqualFunc(c.Before.Multivariate, c.After.Multivariate, func(a, b fsm.MultivariateValue) bool {
 			return a.Option == b.Option && a.Percentage == b.Percentage
-		})
+		}) || slices.ContainsFunc(c.After.Multivariate, a.otherVariant)
+}
+
+// otherVariant reports whether a share that somebody gets is of a variant whose value is another one now.
+func (a *announcer) otherVariant(v fsm.MultivariateValue) bool {
+	was, is := fsm.MultivariateOptions.Ref(a.before, v.Option), fsm.MultivariateOptions.Ref(a.tx, v.Option)
+	return v.Percentage > 0 && was != nil && is != nil && !was.Value.SameValue(is.Value)
 }
 
 // live leaves out what cannot be seen yet, and the states that a new environment begins with.

@@ -210,6 +210,61 @@ func TestWebhookEventsOfVariants(t *testing.T) {
 		s.Multivariate[0].ID, options[0]))
 }
 
+// A variant's value stands in no state: whatever has a share of it is served otherwise once it changes.
+func TestWebhookEventsOfVariantsChanged(t *testing.T) {
+	h := newHarness(t)
+	f := h.flag("mv", fsm.FeatureValue{}, "a", "b", "c")
+	options, path := h.options(f), fmt.Sprintf("%s%d/", h.features(), f.ID)
+	identity, id := h.newIdentity("ann")
+	h.post(identity+"featurestates/", fmt.Sprintf(
+		`{"feature":%d,"enabled":true,"feature_state_value":"mine","multivariate_feature_state_values":[{"multivariate_feature_option":%d,"percentage_allocation":100}]}`, f.ID, options[1]), 201)
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		s, _ := fsm.FeatureStatesByEnvironment.First(tx, h.environment.ID, fsm.StateDefault, f.ID)
+		s.Multivariate = []fsm.MultivariateValue{{ID: 901, Option: options[0], Percentage: 30}, {ID: 902, Option: options[1], Percentage: 30}, {ID: 903, Option: options[2]}}
+		fsm.FeatureStates.Put(tx, s)
+		return nil
+	})
+	env, org := h.hooks()
+	option := func(i int) string { return fmt.Sprintf("%smv-options/%d/", path, options[i]) }
+	values := func(e hooked, state string) (out []any) {
+		for _, s := range e.Data[state].(map[string]any)["multivariate_feature_state_values"].([]any) {
+			out = append(out, s.(map[string]any)["multivariate_feature_option"].(map[string]any)["value"])
+		}
+		return out
+	}
+
+	h.patch(option(0), `{"string_value":"a2"}`, 200)
+	events := h.taken(env)
+	require.Len(t, events, 1, "%v", brief(events))
+	require.Equal(t, EventUpdated, events[0].Type)
+	require.Equal(t, []any{"a", "b", "c"}, values(events[0], "previous_state"))
+	require.Equal(t, []any{"a2", "b", "c"}, values(events[0], "new_state"))
+	require.Equal(t, "admin@example.com", events[0].Data["changed_by"])
+	require.Len(t, h.taken(org), 1, "and no row of the audit log")
+
+	h.patch(option(1), `{"string_value":"b2"}`, 200)
+	events = h.taken(env)
+	require.Len(t, events, 2, "the identity's, too")
+	require.Contains(t, brief(events), fmt.Sprintf("FLAG_UPDATED true mine for %d ann -> true mine for %d ann", id, id))
+
+	moved := h.movedOn()
+	h.patch(option(2), `{"string_value":"c2"}`, 200)
+	require.Empty(t, h.taken(env), "nobody gets it")
+	require.Greater(t, h.movedOn(), moved, "the document shows it")
+
+	h.patch(option(0), `{"string_value":"a2","key":"k","default_percentage_allocation":1}`, 200)
+	require.Empty(t, h.taken(env), "its value is what it was")
+
+	// Within the feature, where two change, one is new and one goes: each state is told of once.
+	h.patch(path, fmt.Sprintf(`{"multivariate_options":[{"id":%d,"type":"int","integer_value":5,"default_percentage_allocation":1},`+
+		`{"id":%d,"string_value":"b3","default_percentage_allocation":1},{"string_value":"d","default_percentage_allocation":1}]}`, options[0], options[1]), 200)
+	events = h.taken(env)
+	require.Len(t, events, 2, "%v", brief(events))
+	require.Equal(t, []any{"a2", "b2", "c2"}, values(events[0], "previous_state"))
+	require.Equal(t, []any{5.0, "b3", "d"}, values(events[0], "new_state"))
+	require.Equal(t, []any{"b3"}, values(events[1], "new_state"))
+}
+
 func TestWebhookEventsOfEdgeOverrides(t *testing.T) {
 	h := newHarness(t)
 	h.feature(`{"name":"f","initial_value":"v"}`)
