@@ -291,13 +291,15 @@ func alwaysLive(r fsm.Reader, s *fsm.FeatureState) bool {
 
 // updated tells of a state that is new or different, with its switch set like that.
 func (a *announcer) updated(c *stateChange, enabled bool) {
-	now := *c.After
-	now.Enabled = enabled
-	event := flagEvent{ChangedBy: a.changedBy(&now), Timestamp: a.tx.Now(), New: renderHookState(a.tx, &now)}
-	if a.seen(c.Before) {
-		event.Previous = renderHookState(a.before, c.Before)
-	}
-	a.flag(EventUpdated, c.After.Environment, event)
+	a.flag(EventUpdated, c.After.Environment, func() any {
+		now := *c.After
+		now.Enabled = enabled
+		event := flagEvent{ChangedBy: a.changedBy(&now), Timestamp: a.tx.Now(), New: renderHookState(a.tx, &now)}
+		if a.seen(c.Before) {
+			event.Previous = renderHookState(a.before, c.Before)
+		}
+		return event
+	})
 }
 
 // deleted tells of a state that is gone, or waits for a later date from now on. With a feature go its defaults, without a word about the overrides; with an environment everything
@@ -310,8 +312,9 @@ func (a *announcer) deleted(s *fsm.FeatureState) {
 	if !tell || fsm.Environments.Ref(a.tx, s.Environment) == nil {
 		return
 	}
-	a.flag(EventDeleted, s.Environment,
-		flagEvent{ChangedBy: a.changedBy(s), Timestamp: a.tx.Now(), Previous: renderHookState(a.before, s)})
+	a.flag(EventDeleted, s.Environment, func() any {
+		return flagEvent{ChangedBy: a.changedBy(s), Timestamp: a.tx.Now(), Previous: renderHookState(a.before, s)}
+	})
 }
 
 // changedBy names who writes or, of a version whose time has come, who published it.
@@ -342,10 +345,10 @@ func (a *announcer) published(row *fsm.AuditLog) {
 	for _, s := range fsm.StatesOf(a.tx, v) {
 		event.States = append(event.States, hookVersionState{s.State.Enabled, renderRaw(s.State.Value), renderHookShares(a.tx, s.State.Multivariate)})
 	}
-	a.queue(EventPublished, event, hookScope{environment: v.Environment})
+	a.queue(EventPublished, func() any { return event }, hookScope{environment: v.Environment})
 }
 
-func (a *announcer) flag(event string, environment uint64, data flagEvent) {
+func (a *announcer) flag(event string, environment uint64, data func() any) {
 	organisation := uint64(0)
 	if e := fsm.Environments.Ref(a.tx, environment); e != nil {
 		if p := fsm.Projects.Ref(a.tx, e.Project); p != nil {
@@ -356,10 +359,7 @@ func (a *announcer) flag(event string, environment uint64, data flagEvent) {
 }
 
 func (a *announcer) audit(row *fsm.AuditLog) {
-	scope := hookScope{organisation: row.Organisation}
-	if len(a.in(scope)) > 0 {
-		a.queue(EventAudit, renderAudit(a.tx, *row), scope)
-	}
+	a.queue(EventAudit, func() any { return renderAudit(a.tx, *row) }, hookScope{organisation: row.Organisation})
 }
 
 // in lists the enabled webhooks of an environment or organisation.
@@ -381,13 +381,16 @@ func (a *announcer) in(s hookScope) []uint64 {
 	return ids
 }
 
-// queue writes a delivery for each webhook of the scopes.
-func (a *announcer) queue(event string, data any, scopes ...hookScope) {
+// queue writes a delivery for each webhook of the scopes. The event is made if one of them takes it: that is most of the work.
+func (a *announcer) queue(event string, data func() any, scopes ...hookScope) {
 	var body []byte
 	for _, s := range scopes {
 		for _, id := range a.in(s) {
+			if a.bytes > maxAnnounced && (a.lost[id] || a.tx.Divide()) {
+				continue
+			}
 			if body == nil {
-				body, _ = webhook.Body(event, data) // what we encoded ourselves can be read
+				body, _ = webhook.Body(event, data()) // what we encoded ourselves can be read
 			}
 			a.deliver(id, event, body)
 		}

@@ -412,6 +412,29 @@ func TestWebhookEventsOfHugeWrites(t *testing.T) {
 	require.Equal(t, fsm.DeliveryGivenUp, done[0].Outcome)
 }
 
+// Making an event is most of the work, and a write may change a hundred thousand states: one that no webhook takes is not made.
+func TestWebhookEventsNobodyTakes(t *testing.T) {
+	h := newHarness(t)
+	env, org := h.hooks()
+	h.node.Write(t, func(tx *fsm.Tx) error {
+		made := 0
+		event := func() any { made++; return "e" }
+		a := &announcer{tx: tx, hooks: map[hookScope][]uint64{}, lost: map[uint64]bool{}}
+		ours, others := []hookScope{{environment: h.environment.ID}, {organisation: h.organisation.ID}}, hookScope{organisation: h.organisation.ID + 1}
+		a.queue("E", event, others)
+		require.Zero(t, made, "no webhook")
+		a.queue("E", event, ours...)
+		require.Equal(t, 1, made, "once for both")
+		a.bytes, a.lost[env] = maxAnnounced+1, true
+		a.queue("E", event, ours...)
+		require.True(t, a.lost[org], "it gets to know that something is missing")
+		made = 0
+		a.queue("E", event, ours...)
+		require.Zero(t, made, "both know")
+		return nil
+	})
+}
+
 // What falls due at once is no single write: however much there is to tell of it, nothing is given up.
 func TestWebhookEventsOfManyScheduledStates(t *testing.T) {
 	h := newHarness(t)
