@@ -12,8 +12,8 @@ func (v *View) SharesSecond() bool {
 
 func (v *View) sharesSecond() bool {
 	updated := v.Environment.UpdatedAt
-	// A write's entry has the time of its changeset, around updated_at: each audit row of the write moves that on by a little.
-	for entry := range changesSince(v.State, updated.Add(-time.Second)) {
+	// A write's entry has the time of its changeset, at or just after updated_at.
+	for entry := range changesSince(v.State, updated) {
 		if entry.Time > updated.Add(time.Second) {
 			break
 		}
