@@ -16,9 +16,9 @@ import (
 // votesAlone tells whether this node is the only voter.
 func (n *Node) votesAlone() bool { return slices.Equal(n.voters(), []string{n.id}) }
 
-// hearsRaft tells whether Raft on another node may speak to this node's. A sole
+// hearsRaft tells whether Raft on other nodes may speak to this node's. A sole
 // voter listens to nobody, and finds out who it is; a removed node that asks for votes is harmless.
-func (n *Node) hearsRaft(string) bool {
+func (n *Node) hearsRaft() bool {
 	if !n.votesAlone() {
 		return true
 	}

@@ -52,7 +52,7 @@ func TestARemovedVoterDoesNotStopTheLastOne(t *testing.T) {
 	require.NoError(t, leaderOf(t, all...).node.TransferTo(patient(t), last.node.ID()))
 	eventually(t, last.node.IsLeader)
 	require.NoError(t, last.node.Remove(patient(t), out.node.ID()))
-	last.node.hearsRaft(out.node.ID()) // it may still ask
+	last.node.hearsRaft() // it may still ask
 	eventually(t, func() bool { return !last.node.rival.Load() })
 	reader.fsm.wait(t, last.propose("alone").Index)
 	require.Empty(t, last.fatal)
