@@ -132,6 +132,17 @@ func TestBackupSchedulesAreChecked(t *testing.T) {
 	require.Equal(t, 401, n.Client(t).Do("GET", schedulesPath, nil).Status)
 }
 
+// backsUpTo starts a node with a schedule that puts a backup into an S3 server now.
+func backsUpTo(t *testing.T, s3 string) *servertest.Client {
+	t.Helper()
+	n := servertest.Start(t, func(st *settings.Settings) { st.BackupS3AccessKey, st.BackupS3SecretKey = "a", "b" })
+	atLevel(t, n)
+	admin := n.Admin(t)
+	admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "0 3 * * *", "target": "s3://bucket/?region=r&endpoint=" + url.QueryEscape(s3), "keep": 2}, 201)
+	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	return admin
+}
+
 // TestALongFailureOfABackupIsRecorded, wherever among the bytes of its letters it is cut.
 func TestALongFailureOfABackupIsRecorded(t *testing.T) {
 	t.Parallel()
@@ -142,11 +153,7 @@ func TestALongFailureOfABackupIsRecorded(t *testing.T) {
 			_, _ = w.Write([]byte(`<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code><Message>` + begin + strings.Repeat("é", 400) + `</Message></Error>`))
 		}))
 		t.Cleanup(s3.Close)
-		n := servertest.Start(t, func(st *settings.Settings) { st.BackupS3AccessKey, st.BackupS3SecretKey = "a", "b" })
-		atLevel(t, n)
-		admin := n.Admin(t)
-		admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "0 3 * * *", "target": "s3://bucket/?region=r&endpoint=" + url.QueryEscape(s3.URL), "keep": 2}, 201)
-		admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+		admin := backsUpTo(t, s3.URL)
 		got := scheduleUntil(t, admin, func(s map[string]any) bool { return s["failures"] == 1.0 })
 		require.Contains(t, got["last_error"], "é…")
 	}
@@ -170,11 +177,7 @@ func TestAListingThatIsNoneIsTold(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s3.Close)
-	n := servertest.Start(t, func(st *settings.Settings) { st.BackupS3AccessKey, st.BackupS3SecretKey = "a", "b" })
-	atLevel(t, n)
-	admin := n.Admin(t)
-	admin.Object("POST", schedulesPath, map[string]any{"name": "daily", "when": "0 3 * * *", "target": "s3://bucket/?region=r&endpoint=" + url.QueryEscape(s3.URL), "keep": 2}, 201)
-	admin.Object("POST", schedulesPath+"1/run/", nil, 200)
+	admin := backsUpTo(t, s3.URL)
 	got := scheduleUntil(t, admin, func(s map[string]any) bool { return s["last_success"] != nil })
 	require.Equal(t, 1.0, got["failures"])
 	require.Contains(t, got["last_error"], "older ones are not removed: the listing of them is empty")
