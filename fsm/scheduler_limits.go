@@ -25,7 +25,7 @@ func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
 	}
 	return func(tx *Tx) {
 		for _, o := range changed {
-			tx.TouchResumed(o)
+			tx.touchResumed(o)
 			Organisations.Put(tx, o)
 			if tx.bytes > maxTurnBytes { // a new month resumes all of them, with all their environments: more than one entry may hold
 				return
@@ -34,9 +34,9 @@ func (s *Scheduler) apiCallLimits(r Reader, now Time) func(*Tx) {
 	}
 }
 
-// TouchResumed moves updated_at of an organisation's environments when SDKs are answered again as of after, which is not stored yet: whoever
+// touchResumed moves updated_at of an organisation's environments when SDKs are answered again as of after, which is not stored yet: whoever
 // was refused when he fetched a change would hear of it with the next change only.
-func (tx *Tx) TouchResumed(after Organisation) {
+func (tx *Tx) touchResumed(after Organisation) {
 	if before := Organisations.Ref(tx, after.ID); before == nil || before.Serves() || !after.Serves() {
 		return
 	}

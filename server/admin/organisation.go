@@ -153,9 +153,11 @@ func updateOrganisation(c *Ctx, in organisationInput) (organisationJSON, error) 
 	return c.renderOrganisation(fsm.Organisations.Put(c.Tx, o)), nil
 }
 
-// touchOrganisation moves updated_at of all environments on if what the environment document shows of their organisation changed.
+// touchOrganisation moves updated_at of all environments on if what the environment document shows of their organisation changed, or SDKs are
+// answered again: whoever was refused when he fetched a change would hear of it with the next change only.
 func (c *Ctx) touchOrganisation(before, after fsm.Organisation) {
-	if before.Name == after.Name && before.PersistTraitData == after.PersistTraitData {
+	resumed := !before.Serves() && after.Serves()
+	if before.Name == after.Name && before.PersistTraitData == after.PersistTraitData && !resumed {
 		return
 	}
 	for p := range fsm.ProjectsByOrganisation.All(c, after.ID) {

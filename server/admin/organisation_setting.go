@@ -77,7 +77,6 @@ func setOrganisationSettings(c *Ctx, in organisationSettingsInput) (organisation
 	in.MaxAPICalls.Into(&o.MaxAPICalls)
 	o.APICallsExceeded = o.OverAPICalls(c, c.Wall())
 	c.touchOrganisation(before, o)
-	c.Tx.TouchResumed(o)
 	return c.renderOrganisationSettings(fsm.Organisations.Put(c.Tx, o)), nil
 }
 
