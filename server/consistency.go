@@ -37,7 +37,7 @@ type Reads interface {
 type reader struct {
 	fsm   *fsm.FSM
 	reads Reads
-	// without is the time (Unix nanoseconds) until which the cluster counts as leaderless.
+	// without is how long after processStart the cluster counts as leaderless: a wall clock that is set back would make that hours.
 	without atomic.Int64
 }
 
@@ -74,12 +74,12 @@ func (r *reader) await(ctx context.Context, req *route.Request) (got string, err
 		}
 		return levelMinIndex, nil
 	}
-	if asked == "" && time.Now().UnixNano() < r.without.Load() {
+	if asked == "" && int64(time.Since(processStart)) < r.without.Load() {
 		return levelLocal, nil
 	}
 	if err := r.catchUp(ctx); err != nil {
 		if asked == "" {
-			r.without.Store(time.Now().Add(leaderless).UnixNano())
+			r.without.Store(int64(time.Since(processStart) + leaderless))
 			return levelLocal, nil
 		}
 		return "", route.Unavailable("No leader confirms a linearizable read.", 1)
