@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"sync"
 	"time"
 )
 
@@ -20,6 +21,44 @@ type management struct {
 	done     chan error
 }
 
+const (
+	// managementConnections is how many there are at most: each takes a descriptor from the log, other nodes and the API.
+	managementConnections = 128
+	// managementIdle is longer than what is usual between two scrapes.
+	managementIdle = 2 * time.Minute
+)
+
+// newest are the connections of a server that does without the oldest rather than refuse a new one, which may be a probe.
+type newest struct {
+	most int
+
+	// A mutex and not an actor: the server tells of each change in the goroutine of the connection.
+	mu    sync.Mutex
+	since map[net.Conn]time.Time // when a request last began or ended there
+}
+
+// changed is told by the server.
+func (s *newest) changed(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == http.StateClosed {
+		delete(s.since, c)
+		return
+	}
+	s.since[c] = time.Now()
+	if len(s.since) <= s.most {
+		return
+	}
+	oldest := c
+	for other, since := range s.since {
+		if since.Before(s.since[oldest]) {
+			oldest = other
+		}
+	}
+	delete(s.since, oldest)
+	_ = oldest.Close() // nobody waits for anything there, or for longest
+}
+
 func (n *Node) startManagement() (*management, error) {
 	m := &management{node: n}
 	if n.settings.ManagementAddr == "" {
@@ -30,7 +69,8 @@ func (n *Node) startManagement() (*management, error) {
 		return nil, fmt.Errorf("management: listen: %w", err)
 	}
 	m.listener, m.done = l, make(chan error, 1)
-	m.http = &http.Server{Handler: m.routes(), ReadHeaderTimeout: 5 * time.Second}
+	open := newest{most: managementConnections, since: map[net.Conn]time.Time{}}
+	m.http = &http.Server{Handler: m.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: managementIdle, ConnState: open.changed}
 	go func() { m.done <- m.http.Serve(l) }()
 	return m, nil
 }
