@@ -162,8 +162,6 @@ type callConn struct {
 	raw        net.Conn
 	writer     *actor.Actor[*pendingCall]
 	readerDone chan struct{}
-	lastRead   atomic.Int64 // unix nanoseconds
-	lastUsed   atomic.Int64
 	nextID     atomic.Uint64
 
 	// pending is under a mutex: callers add, the reader removes, and a failure
@@ -171,6 +169,8 @@ type callConn struct {
 	mu      sync.Mutex
 	pending map[uint64]*pendingCall
 	failed  error
+	// Not as numbers: those of a wall clock that was set back would lie ahead for as long.
+	read, used time.Time // last
 }
 
 const (
@@ -191,20 +191,18 @@ type callAnswer struct {
 }
 
 func newCallConn(raw net.Conn, limit int) *callConn {
-	c := &callConn{raw: raw, readerDone: make(chan struct{}), pending: map[uint64]*pendingCall{}}
-	now := time.Now().UnixNano()
-	c.lastRead.Store(now)
-	c.lastUsed.Store(now)
+	now := time.Now()
+	c := &callConn{raw: raw, readerDone: make(chan struct{}), pending: map[uint64]*pendingCall{}, read: now, used: now}
 	w := bufio.NewWriterSize(raw, 64<<10)
 	c.writer = actor.StartBatch(callQueue, func(calls []*pendingCall) { c.write(w, calls) })
-	go c.read(limit)
+	go c.receive(limit)
 	return c
 }
 
 func (c *callConn) usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.failed == nil && (len(c.pending) > 0 || time.Since(time.Unix(0, c.lastUsed.Load())) < callIdle)
+	return c.failed == nil && (len(c.pending) > 0 || time.Since(c.used) < callIdle)
 }
 
 func (c *callConn) write(w *bufio.Writer, calls []*pendingCall) {
@@ -222,7 +220,7 @@ func (c *callConn) write(w *bufio.Writer, calls []*pendingCall) {
 	}
 }
 
-func (c *callConn) read(limit int) {
+func (c *callConn) receive(limit int) {
 	defer close(c.readerDone)
 	r := bufio.NewReaderSize(c.raw, 64<<10)
 	for {
@@ -231,8 +229,9 @@ func (c *callConn) read(limit int) {
 			c.close(err)
 			return
 		}
-		c.lastRead.Store(time.Now().UnixNano())
+		now := time.Now()
 		c.mu.Lock()
+		c.read = now
 		call := c.pending[f.id]
 		delete(c.pending, f.id)
 		c.mu.Unlock()
@@ -268,12 +267,12 @@ func (c *callConn) roundTrip(ctx context.Context, kind, flags uint8, payload []b
 	call := &pendingCall{answer: make(chan callAnswer, 1)}
 	call.frame = frame{id: c.nextID.Add(1), kind: kind, flags: flags, timeout: remaining(ctx), payload: payload}
 	began := time.Now()
-	c.lastUsed.Store(began.UnixNano())
 	c.mu.Lock()
 	if c.failed != nil {
 		c.mu.Unlock()
 		return nil, errNotWritten
 	}
+	c.used = began
 	c.pending[call.frame.id] = call
 	c.mu.Unlock()
 	if err := c.writer.Tell(ctx, call); err != nil {
@@ -292,21 +291,22 @@ func (c *callConn) roundTrip(ctx context.Context, kind, flags uint8, payload []b
 }
 
 func (c *callConn) giveUp(ctx context.Context, call *pendingCall, began time.Time) error {
-	c.forget(call)
+	last := c.forget(call)
 	if call.state.CompareAndSwap(callQueued, callDropped) {
 		return fmt.Errorf("%w: %v", ErrUnavailable, ctx.Err()) //nolint:errorlint // as in connection: nothing was sent
 	}
-	last := time.Unix(0, c.lastRead.Load())
 	if time.Since(began) > callSilence && time.Since(last) > callSilence {
 		c.close(errors.New("the peer is silent"))
 	}
 	return fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
 }
 
-func (c *callConn) forget(call *pendingCall) {
+// forget lets go of a call and tells when the peer last said something.
+func (c *callConn) forget(call *pendingCall) (read time.Time) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.pending, call.frame.id)
-	c.mu.Unlock()
+	return c.read
 }
 
 // remaining is the time the context leaves, in ms for a frame; 0 = no limit.

@@ -372,6 +372,22 @@ func TestStaleConnectionIsReplaced(t *testing.T) {
 	}
 }
 
+// TestSilenceIsNoTimeOfDay: with a wall clock set back, a connection whose peer is gone would count as just heard from, and used, for as long.
+func TestSilenceIsNoTimeOfDay(t *testing.T) {
+	t.Parallel()
+	c, addr, _ := callPair(t, func(_ context.Context, _ string, p []byte) ([]byte, error) { return p, nil })
+	_, err := c.call(t.Context(), addr, 1, 0, nil)
+	require.NoError(t, err)
+	c.mu.Lock()
+	conn := c.peers[addr].conn
+	c.mu.Unlock()
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	for _, at := range []time.Time{conn.read, conn.used} {
+		require.NotEqual(t, at.Round(0), at, "it has no monotonic reading")
+	}
+}
+
 func TestQuorumContact(t *testing.T) {
 	t.Parallel()
 	d := newHeartbeatDesk(nil, time.Second)

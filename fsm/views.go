@@ -206,9 +206,9 @@ type Live struct {
 	id      uint64
 	views   *Views
 	view    atomic.Pointer[View]
-	reached Watermark     // index of the newest View
-	touched atomic.Uint64 // last index that concerned the environment
-	waits   atomic.Int64  // since when (Unix ns) a change waits for its View; 0: none does
+	reached Watermark                 // index of the newest View
+	touched atomic.Uint64             // last index that concerned the environment
+	waits   atomic.Pointer[time.Time] // since when a change waits for its View; nil: none does
 	signal  actor.Signal
 	loop    *actor.Loop
 	recent  atomic.Pointer[[]*View] // see recent.go
@@ -236,7 +236,10 @@ func (l *Live) Reached() uint64 { return l.reached.Current() }
 func (l *Live) Gone() bool { return l.reached.Current() == gone }
 
 func (l *Live) touch(index uint64) {
-	l.waits.CompareAndSwap(0, time.Now().UnixNano())
+	if l.waits.Load() == nil {
+		now := time.Now()
+		l.waits.CompareAndSwap(nil, &now)
+	}
 	l.touched.Store(index)
 	l.signal.Raise()
 }
@@ -302,7 +305,7 @@ func (l *Live) run(ctx context.Context) {
 
 // compile publishes the View of the newest state.
 func (l *Live) compile() {
-	began, waits := time.Now(), l.waits.Swap(0)
+	began, waits := time.Now(), l.waits.Swap(nil)
 	previous := l.view.Load()
 	view := compileView(l.views.fsm.State(), l.id, previous)
 	if view == nil {
@@ -319,8 +322,8 @@ func (l *Live) compile() {
 	}
 	m := l.views.fsm.measures
 	m.compile.Observe(view.Compiled.Ended.Sub(began).Seconds())
-	if waits != 0 {
-		m.lag.Observe(since(time.Unix(0, waits)))
+	if waits != nil {
+		m.lag.Observe(since(*waits))
 	}
 }
 

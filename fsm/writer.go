@@ -59,8 +59,8 @@ type Writer struct {
 	mailbox *actor.Actor[*request]
 	caps    identityCaps
 	derive  func(*Tx)
-	full    func() bool  // the cluster takes no writes for want of disk space; nil: never
-	began   atomic.Int64 // when the turn at hand began, in Unix nanoseconds; 0: there is none
+	full    func() bool               // the cluster takes no writes for want of disk space; nil: never
+	began   atomic.Pointer[time.Time] // when the turn at hand began; nil: there is none
 
 	// Owned by the actor.
 	verified bool // a barrier passed since leadership was gained or a propose failed
@@ -117,7 +117,7 @@ const longTurn = time.Second
 // as it takes, and so would everybody behind it.
 func (w *Writer) stuck() bool {
 	began := w.began.Load()
-	return began != 0 && w.full != nil && w.full() && time.Since(time.Unix(0, began)) > longTurn
+	return began != nil && w.full != nil && w.full() && time.Since(*began) > longTurn
 }
 
 // Stop lets waiting writes finish and ends the actor.
@@ -153,8 +153,9 @@ func (w *Writer) Write(ctx context.Context, author Author, run func(*Tx) error) 
 }
 
 func (w *Writer) turn(batch []*request) {
-	w.began.Store(time.Now().UnixNano())
-	defer w.began.Store(0)
+	began := time.Now()
+	w.began.Store(&began)
+	defer w.began.Store(nil)
 	for _, r := range batch {
 		if r.reset {
 			w.verified = false

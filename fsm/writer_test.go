@@ -511,7 +511,8 @@ func TestNobodyWaitsBehindAWriteThatFindsNoSpace(t *testing.T) {
 	}()
 	<-waits
 	full.Store(true)
-	w.began.Store(1) // long ago
+	long := time.Now().Add(-time.Hour)
+	w.began.Store(&long)
 	_, err := w.Write(t.Context(), Author{}, putTag("second"))
 	require.ErrorIs(t, err, ErrReadOnly)
 	full.Store(false)
