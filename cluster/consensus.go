@@ -126,7 +126,8 @@ func (n *Node) await(ctx context.Context, request func() error) error {
 	case <-n.dead:
 		return fmt.Errorf("%w: node stopped", ErrUnknownOutcome)
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, ctx.Err())
+		// A context's error is for what was not begun: callers say of that that nothing was written.
+		return fmt.Errorf("%w: %v", ErrUnknownOutcome, ctx.Err()) //nolint:errorlint // as said
 	}
 }
 

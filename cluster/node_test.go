@@ -467,3 +467,15 @@ func TestLeadershipIsReported(t *testing.T) {
 	m.stop()
 	require.Zero(t, <-terms)
 }
+
+// TestWhatWasBegunIsOfUnknownOutcome: an entry that waits for a majority when its context ends is in the log, and may be committed yet.
+func TestWhatWasBegunIsOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	n := &Node{dead: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	begun := make(chan struct{})
+	defer close(begun)
+	err := n.await(ctx, func() error { cancel(); <-begun; return nil })
+	require.ErrorIs(t, err, ErrUnknownOutcome)
+	require.NotErrorIs(t, err, context.Canceled, "whoever asks for this one first says that nothing was written")
+}
