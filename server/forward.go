@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/flagraft/flagraft/cluster"
@@ -119,11 +120,32 @@ func (s *Server) call(ctx context.Context, payload []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	asked := s.leader.LeaderID()
-	if asked != s.node {
-		watch := time.AfterFunc(leaderCheck, func() { s.abandon(ctx, cancel, asked) })
-		defer watch.Stop()
+	if asked == s.node {
+		return s.callSelf(ctx, payload)
 	}
+	watch := time.AfterFunc(leaderCheck, func() { s.abandon(ctx, cancel, asked) })
+	defer watch.Stop()
 	return s.leader.Call(ctx, callRequest, payload)
+}
+
+// callSelf is call where this node leads. The Writer answers when it knows the outcome and watches no context: for a leader that is heard
+// but whose entries do not get through, that is after proposeTimeout, and once more for who stands behind.
+func (s *Server) callSelf(ctx context.Context, payload []byte) ([]byte, error) {
+	type answer struct {
+		data []byte
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		data, err := s.leader.Call(ctx, callRequest, payload)
+		answered <- answer{data, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.data, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, ctx.Err())
+	}
 }
 
 // abandon cancels a call once the node that was asked leads no more: it may be frozen, or cut off, and never answer.

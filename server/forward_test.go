@@ -42,6 +42,30 @@ func TestUnknownOutcomeStaysUnknown(t *testing.T) {
 	require.Equal(t, string(route.ErrorResponse(route.Unavailable(msgUnknown, 1)).Body), string(route.ErrorResponse(err).Body))
 }
 
+// stuckSelf is this node as a leader that gets no majority, and never answers.
+type stuckSelf struct {
+	lostLeader
+	asked, end chan struct{}
+}
+
+func (l *stuckSelf) LeaderID() string { return "n" }
+
+func (l *stuckSelf) Call(context.Context, uint8, []byte) ([]byte, error) {
+	close(l.asked)
+	<-l.end
+	return nil, nil
+}
+
+// The leader's own clients wait no longer than those of other nodes.
+func TestAWriteEndsOnALeaderThatIsStuck(t *testing.T) {
+	leader := &stuckSelf{asked: make(chan struct{}), end: make(chan struct{})}
+	defer close(leader.end)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-leader.asked; cancel() }()
+	_, err := (&Server{node: "n", leader: leader}).call(ctx, nil)
+	require.ErrorIs(t, err, cluster.ErrUnknownOutcome)
+}
+
 type brokenLeader struct{ lostLeader }
 
 func (*brokenLeader) Call(context.Context, uint8, []byte) ([]byte, error) {
