@@ -24,6 +24,7 @@ var wholeDocument = [][]byte{
 	[]byte("flagsmith-ruby-sdk/"), []byte("flagsmith-php-sdk/"), []byte("flagsmith-dotnet-sdk/"), []byte("flagsmith-elixir-sdk/"),
 	[]byte("flagsmith-js-sdk/"), []byte("flagsmith-edge-proxy/"),
 	[]byte("flagsmith-python-client/"), // as the Python SDK 3.10 calls itself
+	[]byte("Python-urllib/"),           // the command line in Python, py-flagsmith-cli
 	// The edge-proxy, the JavaScript command line and SDKs of before they said who
 	// they are send the name of their HTTP library, or of what runs them: the Node SDK
 	// follows a Link since 6.2, and says who it is since then; 4.0 to 6.1 call the

@@ -141,6 +141,8 @@ func TestWhoGetsPages(t *testing.T) {
 		"flagsmith-elixir-sdk/2.3.1", "python-httpx/0.27.0", "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)", "",
 		"node", "undici", "Bun/1.1.0", "Deno/1.40.0", // the Node SDK up to 6.1
 		"flagsmith-python-client/3.10.1 python-requests/2.34.2 python/3.11",
+		"python-requests/2.34.2", // the Python SDK up to 3.9
+		"Python-urllib/3.11",     // py-flagsmith-cli 1.1.0
 	} {
 		require.False(t, paged(agent), agent)
 	}

@@ -50,7 +50,7 @@ type Settings struct {
 	Demo             bool   `flag:"demo" usage:"fill an empty installation with an example project"`
 
 	SDKFormat          string   `flag:"sdk-format" default:"core" choice:"core|edge" usage:"shape of SDK answers: core (verbose) or edge (slim)"`
-	DocumentPages      string   `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (clients that follow a Link), always or never"`
+	DocumentPages      string   `flag:"document-pages" default:"auto" choice:"auto|always|never" usage:"who gets environment documents whose identity overrides pass 1 MB in pages: auto (all but clients known not to follow a Link), always or never"`
 	MaxStreams         int      `flag:"max-streams" default:"20000" usage:"realtime streams open at once; more get 503; 0: no limit"`
 	TrustedProxies     []string `flag:"trusted-proxies" usage:"addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"`
 	E2EToken           string   `flag:"e2e-token" secret:"true" usage:"requests with it in X-E2E-Test-Auth-Token are not throttled"`
