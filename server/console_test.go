@@ -87,11 +87,14 @@ func TestNodes(t *testing.T) {
 
 func TestInstallation(t *testing.T) {
 	n := servertest.Start(t, func(st *settings.Settings) { st.RegistrationInvite = true })
-	require.Equal(t, map[string]any{"version": "test", "has_users": true, "registration": "invited", "mails": false},
+	require.Equal(t, map[string]any{"version": "test", "has_users": true, "registration": "invited", "mails": false, "invite_links": true},
 		n.Client(t).Object("GET", "/api/flagraft/v1/installation/", nil, 200))
-	empty := servertest.Launch(t, func(st *settings.Settings) { st.AdminEmail, st.AdminPassword, st.PreventSignup = "", "", true })
+	empty := servertest.Launch(t, func(st *settings.Settings) {
+		st.AdminEmail, st.AdminPassword, st.PreventSignup, st.DisableInviteLinks = "", "", true, true
+	})
 	require.Eventually(t, empty.Ready, 20*time.Second, 5*time.Millisecond)
 	got := empty.Client(t).Object("GET", "/api/flagraft/v1/installation/", nil, 200)
 	require.Equal(t, false, got["has_users"])
 	require.Equal(t, "closed", got["registration"])
+	require.Equal(t, false, got["invite_links"])
 }

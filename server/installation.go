@@ -11,7 +11,8 @@ type installation struct {
 	HasUsers bool   `json:"has_users"` // else the first account that registers is the superuser
 	// Registration says who may make an account: open (anybody), invited or closed.
 	Registration string `json:"registration"`
-	Mails        bool   `json:"mails"` // they leave the installation
+	Mails        bool   `json:"mails"`        // they leave the installation
+	InviteLinks  bool   `json:"invite_links"` // they can be made and followed
 }
 
 func (n *Node) installationRows() []route.Row {
@@ -20,7 +21,8 @@ func (n *Node) installationRows() []route.Row {
 }
 
 func (n *Node) installation(*route.Call, struct{}) (installation, error) {
-	i := installation{Version: n.build.Version, Registration: "open", Mails: n.settings.SMTPAddr != ""}
+	i := installation{Version: n.build.Version, Registration: "open", Mails: n.settings.SMTPAddr != "",
+		InviteLinks: !n.settings.DisableInviteLinks}
 	switch {
 	case n.settings.PreventSignup:
 		i.Registration = "closed"
