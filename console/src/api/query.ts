@@ -1,6 +1,6 @@
 import { signal, type ReadonlySignal, type Signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { messageOf } from './error'
+import { APIError, messageOf } from './error'
 import { get } from './request'
 import type { Page } from './types'
 
@@ -84,7 +84,9 @@ async function refetch(entry: Entry) {
     const data = await entry.read(entry.path)
     if (turn === entry.asked) entry.state.value = { data, error: undefined, loading: false }
   } catch (e) {
-    if (turn === entry.asked) entry.state.value = { data: entry.state.peek().data, error: messageOf(e), loading: false }
+    // What one may not see any more, or is gone, is not shown on.
+    const data = e instanceof APIError && (e.status === 403 || e.status === 404) ? undefined : entry.state.peek().data
+    if (turn === entry.asked) entry.state.value = { data, error: messageOf(e), loading: false }
     entry.stale = true
   }
 }

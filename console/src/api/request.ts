@@ -29,19 +29,30 @@ export function whenUnauthenticated(f: () => void) {
 /** The newest index that a write of ours was answered with, and the origin that answered. */
 let written = { index: '', origin: '' }
 
+/** The last write, while nobody knows whether it was done: no node answered, or the one that did could not tell. */
+let unknown = { what: '', key: '' }
+
 /**
  * request asks the API. A node that cannot be reached is left for another one: reads are simply asked again; writes carry an Idempotency-Key,
- * so that none is done twice. A node that has not seen our last write waits until it has (Flagraft-Min-Index).
+ * so that none is done twice, also not when somebody sends again what nobody knows to be done. A node that has not seen our last write waits
+ * until it has (Flagraft-Min-Index).
  */
 export async function request<T>(method: Method, path: string, options: Options = {}): Promise<Answer<T>> {
-  const key = method === 'GET' ? '' : randomKey()
+  const what = `${authorization()} ${method} ${path} ${writeJSON(options.body)}`
+  // Another write in between may have undone that one: then it is a new one.
+  const key = method === 'GET' ? '' : what === unknown.what ? unknown.key : randomKey()
+  const done = (known: boolean) => {
+    if (method !== 'GET') unknown = known ? { what: '', key: '' } : { what, key }
+  }
   for (const base of candidates()) {
     const reply = await attempt(base, method, path, key, options)
     if (reply === null) continue
     offline.value = false
     moved(base)
+    done(reply.response.status < 500)
     return read<T>(method, base, reply)
   }
+  done(false)
   offline.value = true
   throw new Unreachable()
 }

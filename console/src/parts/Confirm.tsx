@@ -50,7 +50,7 @@ export function Confirm({ title, button, children, run, close, word }: Props) {
           <button type="button" class="button" onClick={close}>
             Cancel
           </button>
-          <button type="button" class="button danger-fill" disabled={busy || (word !== undefined && typed !== word)} onClick={act}>
+          <button type="button" class="button danger-fill" disabled={busy || (word !== undefined && plain(typed) !== plain(word))} onClick={act}>
             {button}
           </button>
         </div>
@@ -58,3 +58,6 @@ export function Confirm({ title, button, children, run, close, word }: Props) {
     </Dialog>
   )
 }
+
+/** plain is a text as it is seen: nobody can tell one blank from two, nor type the end of a line. */
+const plain = (text: string) => text.trim().replace(/\s+/g, ' ')

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact'
+import { Overtaken } from './Overtaken'
 import type { Submission } from './useForm'
 
 interface Props {
@@ -12,6 +13,7 @@ export function Form({ form, button, children }: Props) {
   return (
     <form class="form" onSubmit={form.onSubmit}>
       {children}
+      <Overtaken back={form.overtaken} />
       <FormError text={form.message} />
       <div>
         <button class="button" disabled={form.busy}>

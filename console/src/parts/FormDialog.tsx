@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { Dialog } from './Dialog'
 import { FormError } from './Form'
+import { Overtaken } from './Overtaken'
 import type { Submission } from './useForm'
 
 interface Props {
@@ -24,6 +25,7 @@ export function FormDialog({ title, close, form, button, incomplete = false, mes
     <Dialog title={title} close={close}>
       <form class="form" onSubmit={form.onSubmit}>
         {children}
+        <Overtaken back={form.overtaken} />
         <FormError text={message} />
         <div class="actions">
           {more}

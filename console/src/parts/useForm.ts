@@ -10,6 +10,8 @@ export interface Submission {
   message: string
   /** What it said of each field; message is empty then. */
   fields: Record<string, string>
+  /** Brings back what was typed where somebody else's change took its place; see Overtaken. */
+  overtaken?: (() => void) | undefined
   onSubmit: (e: Event) => Promise<void>
 }
 
@@ -47,11 +49,11 @@ export function useForm<T>(submit: () => Promise<T>, done?: (made: T) => void): 
  * what the Field of that name needs.
  */
 export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, { name, done }: { name?: string; done?: () => void } = {}) {
-  const { draft, setDraft, dirty, sending } = useFollowing(first, undefined, name)
+  const { draft, setDraft, dirty, sending, overtaken } = useFollowing(first, undefined, name)
   const form = useForm(() => {
     sending()
     return submit(draft)
   }, done)
   const field = (of: keyof T & string) => ({ value: draft[of], change: (value: string) => setDraft({ ...draft, [of]: value }), error: form.fields[of] })
-  return { draft, setDraft, dirty, form, field }
+  return { draft, setDraft, dirty, form: { ...form, overtaken }, field }
 }

@@ -27,7 +27,7 @@ export function Account() {
       button={
         <>
           <span class="avatar" aria-hidden="true">
-            {name.slice(0, 1).toUpperCase()}
+            {[...name][0]?.toUpperCase()}
           </span>
           <span class="switcher-text">
             <span class="switcher-main">{name}</span>

@@ -5,6 +5,7 @@ import { get } from '../api/request'
 import { authorization } from '../api/token'
 import { connect, type Connection } from '../live/connect'
 import type { News } from '../live/follow'
+import { rights } from './place'
 import { ownWrite } from './receipts'
 
 /** Whether the stream of changes is connected. */
@@ -56,7 +57,10 @@ function hear(n: News) {
       // What this tab has just written it has read again already. The event may tell of more: of another tab, say, or what went with it.
       const own = ownWrite()
       const known = n.event.index === own.index && n.event.users.every(u => u === account) ? own.models : []
-      changed(n.event.models.filter(m => !known.includes(m)))
+      const news = n.event.models.filter(m => !known.includes(m))
+      // What one may see follows from rights, whatever table it lies in.
+      if (news.some(m => rights.includes(m))) changedAll(false)
+      else changed(news)
     }
   }
 }

@@ -34,8 +34,8 @@ export const organisationID = computed(() => place.value.organisation)
 export const projectID = computed(() => place.value.project)
 export const environmentKey = computed(() => place.value.environment)
 
-// What one may see follows from these.
-const rights = ['OrganisationUser', 'Permission', 'UserPermissionGroupMembership']
+/** What one may see follows from these tables. */
+export const rights = ['OrganisationUser', 'Permission', 'UserPermissionGroupMembership']
 
 const useOrganisationList = () => useQuery<Page<Organisation>>('/api/v1/organisations/', ['Organisation', 'OrganisationUser'])
 

@@ -19,6 +19,7 @@ export interface Installation {
   has_users: boolean
   registration: 'open' | 'invited' | 'closed'
   mails: boolean
+  invite_links: boolean
 }
 
 export const installation = signal<Installation | undefined>(undefined)

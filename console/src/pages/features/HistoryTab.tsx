@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Flag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
@@ -10,17 +11,31 @@ import { undoing } from './undo'
 /** HistoryTab is what happened to the feature here: who, when, from what to what, and back. */
 export function HistoryTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { environment, feature } = spot
+  const [before, setBefore] = useState<string[]>([]) // where the pages begin that were gone through
   const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment.api_key)}/features/${feature.id}/history/?limit=50`
-  const history = useQuery<{ results: FeatureEvent[] }>(path, featureModels)
+  const history = useQuery<{ next: string | null; results: FeatureEvent[] }>(before.length > 0 ? `${path}&before=${before.at(-1)}` : path, featureModels)
   if (history.error && !history.data) return <Empty icon="alert" title={history.error} />
   const events = linked(history.data?.results ?? []).map(paired).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
-  if (history.data && events.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
+  const next = history.data?.next ?? null
+  if (history.data && events.length === 0 && next === null && before.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
   return (
-    <ol class="history">
-      {events.map(({ event, lines }) => (
-        <Event key={event.id} spot={spot} flag={flag} event={event} lines={lines} />
-      ))}
-    </ol>
+    <>
+      <ol class="history">
+        {events.map(({ event, lines }) => (
+          <Event key={event.id} spot={spot} flag={flag} event={event} lines={lines} />
+        ))}
+      </ol>
+      {(next !== null || before.length > 0) && (
+        <nav class="pager" aria-label="Pages">
+          <button type="button" class="button small" disabled={before.length === 0} onClick={() => setBefore(before.slice(0, -1))}>
+            Newer
+          </button>
+          <button type="button" class="button small" disabled={next === null} onClick={() => setBefore([...before, new URL(next!, location.href).searchParams.get('before')!])}>
+            Older
+          </button>
+        </nav>
+      )}
+    </>
   )
 }
 

@@ -1,6 +1,7 @@
 import { useList } from '../../api/query'
 import type { Flag, FlagOverride, Segment } from '../../api/types'
 import { Icon } from '../../parts/Icon'
+import { Overtaken } from '../../parts/Overtaken'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { Switch } from '../../parts/Switch'
 import { useFollowing } from '../../parts/useFollowing'
@@ -17,7 +18,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { feature, project } = spot
   const segments = useList<Segment>(`/api/v1/projects/${project}/segments/`, ['Segment']).data ?? []
   const before = ordered(flag)
-  const { draft, setDraft, dirty, sending } = useFollowing(before, merged, `segment overrides of ${feature.id} in ${spot.environment.id}`)
+  const { draft, setDraft, dirty, sending, discard, overtaken } = useFollowing(before, merged, `segment overrides of ${feature.id} in ${spot.environment.id}`)
   const valid = draft.every(o => sum(o.variants) <= 100 && (o.value?.type !== 'integer' || /^-?\d+$/.test(o.value.value)))
   const nameOf = (i: number) => segments.find(s => s.id === draft[i]?.segment.id)?.name ?? `segment ${draft[i]?.segment.id}`
   const reorder = useReorder(draft.length, nameOf, (from, to) => setDraft(d => moved(d, from, to)))
@@ -72,8 +73,9 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
           ))}
         </select>
       )}
+      <Overtaken back={overtaken} />
       <div class={`save-bar ${dirty ? '' : 'idle'}`}>
-        <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
+        <button type="button" class="button" disabled={!dirty} onClick={discard}>
           Discard
         </button>
         <button type="button" class="button primary" disabled={form.busy || !dirty || !valid} onClick={form.onSubmit}>

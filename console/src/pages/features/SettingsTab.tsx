@@ -4,6 +4,7 @@ import type { Feature, Tag } from '../../api/types'
 import { write } from '../../api/write'
 import { Confirm } from '../../parts/Confirm'
 import { Field } from '../../parts/Field'
+import { Overtaken } from '../../parts/Overtaken'
 import { Switch } from '../../parts/Switch'
 import { useDraft } from '../../parts/useForm'
 import { useTicks } from '../../parts/useTicks'
@@ -38,6 +39,7 @@ export function SettingsTab({ spot, tags, gone }: { spot: Spot; tags: Tag[]; gon
           Save
         </button>
       </form>
+      <Overtaken back={form.overtaken} />
       {tags.length > 0 && (
         <fieldset class="block tag-set">
           <legend>Tags</legend>

@@ -1,5 +1,6 @@
 import type { Flag, FlagState, MultivariateOption, TypedValue } from '../../api/types'
 import { write } from '../../api/write'
+import { Overtaken } from '../../parts/Overtaken'
 import { useFollowing } from '../../parts/useFollowing'
 import { useForm } from '../../parts/useForm'
 import { useOnce } from '../../parts/useOnce'
@@ -19,7 +20,7 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const options = feature.multivariate_options
   const saved = flag.environment_default
   const before: Draft = { value: saved.value, variants: weightsOf(options, saved.variants) }
-  const { draft, setDraft, dirty, sending } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
+  const { draft, setDraft, dirty, sending, discard, overtaken } = useFollowing(before, merged, `value of ${feature.id} in ${spot.environment.id}`)
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
   const form = useForm(() => {
@@ -54,8 +55,9 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
         )}
         <NewVariant spot={spot} />
       </section>
+      <Overtaken back={overtaken} />
       <div class={`save-bar ${dirty ? '' : 'idle'}`}>
-        <button type="button" class="button" disabled={!dirty} onClick={() => setDraft(before)}>
+        <button type="button" class="button" disabled={!dirty} onClick={discard}>
           Discard
         </button>
         <button class="button primary" disabled={form.busy || !dirty || !valid}>

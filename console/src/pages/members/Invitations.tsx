@@ -44,7 +44,7 @@ function ByMail({ base }: { base: string }) {
         </button>
       </form>
       {installation.value?.mails === false && (
-        <p class="warning">This installation sends no mail: an invitation stays in a file on a node. Make a link below instead, and send it yourself.</p>
+        <p class="warning">This installation sends no mail: an invitation stays in a file on a node.{installation.value.invite_links && ' Make a link below instead, and send it yourself.'}</p>
       )}
       {invites.error && !invites.data && <p class="field-error">{invites.error}</p>}
       {!!invites.data?.length && (
@@ -78,11 +78,13 @@ function ByMail({ base }: { base: string }) {
 function ByLink({ base }: { base: string }) {
   const models = ['InviteLink']
   const links = useQuery<InviteLink[]>(`${base}invite-links/`, models)
+  const off = installation.value?.invite_links === false
   const [role, setRole] = useState('USER')
   const make = () => write('POST', `${base}invite-links/`, { role }, { label: 'Invite link made', models }).catch(() => {})
   return (
     <Sheet title="By link" text="Whoever has the link may join, until it is removed.">
-      {links.error && !links.data && <p class="field-error">{links.error}</p>}
+      {off && <p class="warning">This installation takes no invite links (--disable-invite-links): none can be made, and nobody joins by one.</p>}
+      {!off && links.error && !links.data && <p class="field-error">{links.error}</p>}
       {!!links.data?.length && (
         <Table caption="Invite links" head={['Link', 'Role', 'Made', '-Actions']}>
           {links.data.map(l => (
@@ -102,12 +104,14 @@ function ByLink({ base }: { base: string }) {
           ))}
         </Table>
       )}
-      <div class="inline-form new-row">
-        <Select label="Role of those who join" value={role} change={setRole} options={roles} />
-        <button type="button" class="button" onClick={() => void make()}>
-          Make a link
-        </button>
-      </div>
+      {!off && (
+        <div class="inline-form new-row">
+          <Select label="Role of those who join" value={role} change={setRole} options={roles} />
+          <button type="button" class="button" onClick={() => void make()}>
+            Make a link
+          </button>
+        </div>
+      )}
     </Sheet>
   )
 }

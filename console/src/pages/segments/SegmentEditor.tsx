@@ -5,6 +5,7 @@ import { write } from '../../api/write'
 import { linkIn } from '../../links'
 import { Field } from '../../parts/Field'
 import { FormError } from '../../parts/Form'
+import { Overtaken } from '../../parts/Overtaken'
 import { useFollowing } from '../../parts/useFollowing'
 import { useForm } from '../../parts/useForm'
 import { featureModels, featuresPath } from '../features/flag'
@@ -32,7 +33,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const traits = useQuery<{ keys: string[] }>(environment ? `/api/v1/environments/${encodeURIComponent(environment.api_key)}/trait-keys/` : null, ['Identity']).data?.keys ?? []
   const features = useList<Feature>(environment ? featuresPath(project, environment.id) : null, featureModels).data
   const before = draftOf(segment)
-  const { draft, setDraft, dirty, sending, discard } = useFollowing(before, undefined, segment ? `segment ${segment.id}` : `new segment of ${project}`)
+  const { draft, setDraft, dirty, sending, discard, overtaken } = useFollowing(before, undefined, segment ? `segment ${segment.id}` : `new segment of ${project}`)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
 
   const form = useForm(async () => {
@@ -84,6 +85,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
             {sentence(draft.rules)}
           </p>
           <FormError text={form.message || rest.join(' ')} />
+          <Overtaken back={overtaken} />
           <div class={`save-bar ${dirty ? '' : 'idle'}`}>
             {segment ? (
               <button type="button" class="button" disabled={!dirty} onClick={discard}>
