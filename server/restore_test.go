@@ -245,6 +245,38 @@ func TestNewInstallationStartsFromABackup(t *testing.T) {
 	require.Equal(t, "later", got, "the file is not restored again")
 }
 
+// TestANodeThatWasToStartFromABackupDoesNotStartWithout: it was killed before the backup was there, and would begin as an empty installation.
+func TestANodeThatWasToStartFromABackupDoesNotStartWithout(t *testing.T) {
+	t.Parallel()
+	var st *settings.Settings
+	source := servertest.Start(t, func(s *settings.Settings) { st = s })
+	level2(t, source)
+	var backup bytes.Buffer
+	_, err := source.WriteBackup(&backup)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b.backup")
+	require.NoError(t, os.WriteFile(file, backup.Bytes(), 0o600))
+	cut := *st
+	cut.DataDir, cut.APIAddr, cut.ManagementAddr, cut.ClusterAddr, cut.GossipAddr = filepath.Join(dir, "data"), "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	cut.AdminEmail, cut.AdminPassword, cut.BootstrapExpect = "", "", 3 // the others never come, and nothing is restored
+	start := func(from string) error {
+		again := cut
+		again.RestoreFrom = from
+		n := server.New(&again, server.Build{}, slog.New(slog.DiscardHandler))
+		if err := n.Start(t.Context()); err != nil {
+			return err
+		}
+		stop(t, &servertest.Node{Node: n})
+		return nil
+	}
+	require.NoError(t, start(file))
+	require.ErrorContains(t, start(""), "start it with --restore-from again")
+	require.NoError(t, start(file))
+	require.NoError(t, os.Remove(filepath.Join(cut.DataDir, "restoring")))
+	require.NoError(t, start(""))
+}
+
 // TestANodeIsRecoveredThatARestoreWasUnderWayOn: its parts are in the log alone, which becomes a snapshot. Only that restore is lost.
 func TestANodeIsRecoveredThatARestoreWasUnderWayOn(t *testing.T) {
 	t.Parallel()
