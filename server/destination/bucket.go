@@ -11,6 +11,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
 // partSize is how much of an upload is in memory at a time; ten thousand parts are
@@ -40,6 +41,9 @@ func parseBucket(target string) (location, error) {
 		return fail("it names no bucket")
 	case err != nil || u.Fragment != "":
 		return fail("it cannot be read")
+	}
+	if err := s3utils.CheckValidBucketName(u.Host); err != nil {
+		return fail(err.Error()) // now, not at each backup
 	}
 	for k := range query {
 		if k != "endpoint" && k != "region" {

@@ -93,17 +93,17 @@ func TestDirectoriesStayBelowTheRoot(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	for _, target := range []string{
-		"s3://", "s3:///x", "s3://b:9/x", "s3://key:secret@b/x", "s3://b?region=a&access_key=x", "s3://b#x", "s3://b?endpoint=host:1", "s3://b?endpoint=ftp://h",
-		"s3://b?endpoint=http://u:p@h", "s3://b?endpoint=http://h/path", "s3://b?%zz", "", "ftp://x", "a\x00b", "s3://\x7f", "..", "../x", "a/../../b",
+		"s3://", "s3:///x", "s3://ab", "s3://ab/c?region=a", "s3://a..b", "s3://bkt:9/x", "s3://key:secret@bkt/x", "s3://bkt?region=a&access_key=x", "s3://bkt#x", "s3://bkt?endpoint=host:1", "s3://bkt?endpoint=ftp://h",
+		"s3://bkt?endpoint=http://u:p@h", "s3://bkt?endpoint=http://h/path", "s3://bkt?%zz", "", "ftp://x", "a\x00b", "s3://\x7f", "..", "../x", "a/../../b",
 	} {
 		err := Check(target)
 		require.ErrorIs(t, err, ErrTarget, target)
 		require.NotContains(t, err.Error(), "secret")
 	}
 	for target, want := range map[string]location{
-		"s3://b":      {bucket: "b", endpoint: "s3.amazonaws.com", secure: true},
-		"s3://b/a/c/": {bucket: "b", prefix: "a/c/", endpoint: "s3.amazonaws.com", secure: true},
-		"s3://b/p?endpoint=http://127.0.0.1:7070&region=eu": {bucket: "b", prefix: "p/", endpoint: "127.0.0.1:7070", region: "eu"},
+		"s3://bkt":      {bucket: "bkt", endpoint: "s3.amazonaws.com", secure: true},
+		"s3://bkt/a/c/": {bucket: "bkt", prefix: "a/c/", endpoint: "s3.amazonaws.com", secure: true},
+		"s3://bkt/p?endpoint=http://127.0.0.1:7070&region=eu": {bucket: "bkt", prefix: "p/", endpoint: "127.0.0.1:7070", region: "eu"},
 	} {
 		require.NoError(t, Check(target))
 		l, err := parseBucket(target)

@@ -75,3 +75,25 @@ func TestStorageThatStandsStill(t *testing.T) {
 		})
 	}
 }
+
+// TestEndingAnUploadMayTakeLonger than other requests: the object is there when a server that was long silent answers.
+func TestEndingAnUploadMayTakeLonger(t *testing.T) {
+	t.Parallel()
+	const stall = 500 * time.Millisecond
+	target := storage(t, func(c net.Conn, _ *http.Request) bool {
+		time.Sleep(2 * stall)
+		return reply(c, "done")
+	})
+	_, at, _ := strings.Cut(target, "endpoint=")
+	transport, err := patientTransport(false, stall)
+	require.NoError(t, err)
+	for query, taken := range map[string]bool{"?uploadId=u": true, "?uploads=": false} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/bucket/name"+query, nil)
+		require.NoError(t, err)
+		answer, err := transport.RoundTrip(r)
+		require.Equal(t, taken, err == nil, query)
+		if err == nil {
+			require.NoError(t, answer.Body.Close())
+		}
+	}
+}
