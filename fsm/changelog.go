@@ -74,7 +74,7 @@ func (c RowChange) Model() string {
 }
 
 // Rows decodes the row before and after, as values of the table's row type; nil is a row that was not there. Fields with the tag
-// `secret:"true"` are not for people.
+// `secret:"true"` are not for people, of those with `secret:"url"` only what stands before the path is.
 func (c RowChange) Rows() (before, after any, err error) {
 	def := registry.byNumber[c.Table]
 	if def == nil {

@@ -5,8 +5,8 @@ package fsm
 type Webhook struct {
 	ID           uint64 `cbor:"1,keyasint"`
 	Organisation uint64 `cbor:"2,keyasint"`
-	Environment  uint64 `cbor:"3,keyasint,omitempty"` // 0: the organisation's
-	URL          string `cbor:"4,keyasint"`
+	Environment  uint64 `cbor:"3,keyasint,omitempty"`    // 0: the organisation's
+	URL          string `cbor:"4,keyasint" secret:"url"` // chat services put the right to post into its path
 	Enabled      bool   `cbor:"5,keyasint,omitempty"`
 	Secret       string `cbor:"6,keyasint,omitempty" secret:"true"` // signs the bodies; empty: they are not signed
 	CreatedAt    Time   `cbor:"7,keyasint"`

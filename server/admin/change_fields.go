@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"net/url"
 	"reflect"
 	"strings"
 	"unicode"
@@ -32,11 +33,7 @@ func rowFields(before, after any) []fieldChange {
 		if reflect.DeepEqual(a, b) {
 			continue
 		}
-		c := fieldChange{Field: fieldName(f.Name), Old: plainField(a), New: plainField(b)}
-		if f.Tag.Get("secret") != "" {
-			c.Old, c.New = conceal(a), conceal(b)
-		}
-		out = append(out, c)
+		out = append(out, fieldChange{Field: fieldName(f.Name), Old: shownField(f, a), New: shownField(f, b)})
 	}
 	return out
 }
@@ -47,6 +44,30 @@ func fieldOf(row reflect.Value, i int) any {
 		return nil
 	}
 	return row.Field(i).Interface()
+}
+
+// shownField makes JSON of what a field holds, without what is secret in it.
+func shownField(f reflect.StructField, v any) any {
+	switch f.Tag.Get("secret") {
+	case "":
+		return plainField(v)
+	case "url":
+		return concealPath(v)
+	}
+	return conceal(v)
+}
+
+// concealPath leaves of an address where it leads.
+func concealPath(v any) any {
+	text, _ := v.(string)
+	u, err := url.Parse(text)
+	if text == "" || err != nil || u.Host == "" {
+		return conceal(v)
+	}
+	if u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "" {
+		return text
+	}
+	return u.Scheme + "://" + u.Host + "/" + concealed
 }
 
 func conceal(v any) any {
@@ -106,10 +127,7 @@ func plainField(v any) any {
 		all := map[string]any{}
 		for i := range value.NumField() {
 			f := value.Type().Field(i)
-			all[fieldName(f.Name)] = plainField(value.Field(i).Interface())
-			if f.Tag.Get("secret") != "" {
-				all[fieldName(f.Name)] = conceal(value.Field(i).Interface())
-			}
+			all[fieldName(f.Name)] = shownField(f, value.Field(i).Interface())
 		}
 		return all
 	}

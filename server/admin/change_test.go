@@ -10,6 +10,18 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 )
 
+// TestAddressesOfWebhooksAreShownUpToTheHost: what follows it is often what allows to post there.
+func TestAddressesOfWebhooksAreShownUpToTheHost(t *testing.T) {
+	for address, want := range map[string]any{
+		"https://hooks.example.com/services/T0/B0/x": "https://hooks.example.com/(secret)", "https://example.com:8443/?token=x": "https://example.com:8443/(secret)",
+		"https://u:p@example.com": "https://example.com/(secret)", "https://example.com/": "https://example.com/", "": nil, "%": "(secret)",
+	} {
+		require.Contains(t, rowFields(nil, fsm.Webhook{URL: address, Enabled: true}), fieldChange{Field: "url", New: want}, address)
+	}
+	require.Equal(t, []fieldChange{{Field: "url", Old: "https://a.example/(secret)", New: "https://a.example/(secret)"}},
+		rowFields(fsm.Webhook{URL: "https://a.example/1"}, fsm.Webhook{URL: "https://a.example/2"}), "that it changed shows")
+}
+
 // TestLargeChangesEndAPage: writes that deleted very much are shown one by one, and none is left out.
 func TestLargeChangesEndAPage(t *testing.T) {
 	h := newHarness(t)
