@@ -29,7 +29,7 @@ func (s *State) AsOf(kept func(index uint64, at Time) bool) (*State, error) {
 			past.Index, past.Time = e.Index, e.Time
 			break
 		}
-		if e.Note != "" || i == 0 && e.ID > 1 {
+		if e.Note != "" || i == 0 { // nothing was there before the first write of all, either
 			return nil, fmt.Errorf("%w: it begins at %s, index %d", ErrTooEarly, e.Time.Std().Format(time.RFC3339), e.Index)
 		}
 		for _, c := range slices.Backward(e.Changes) {
