@@ -160,24 +160,36 @@ func (e *explainer) stranger(identifier string) {
 // lay puts the request's traits over the stored ones.
 func (e *explainer) lay(traits []explainTrait) {
 	shown := e.out.Identity.Traits
-	for _, t := range traits {
-		at := slices.IndexFunc(shown, func(s edgeTrait) bool { return s.Key == t.Key })
+	place := make(map[string]int, len(shown)+len(traits))
+	for i, t := range shown {
+		place[t.Key] = i
+	}
+	final := make(map[string]int, len(traits)) // the last of a key counts: the others would be set, and looked for, in vain
+	for i, t := range traits {
+		final[t.Key] = i
+	}
+	for i, t := range traits {
+		if final[t.Key] != i {
+			continue
+		}
+		at, there := place[t.Key]
 		literal, err := identity.CanonicalValue([]byte(t.Value.Literal()))
 		if err != nil || t.Value.IsNull() {
-			e.subject.RemoveTrait(t.Key)
-			if at >= 0 {
-				shown = slices.Delete(shown, at, at+1)
+			if there {
+				e.subject.RemoveTrait(t.Key)
+				delete(place, t.Key)
 			}
 			continue
 		}
 		value, _ := eval.ParseLiteral(literal) // canonical
 		e.subject.SetTrait(t.Key, value)
-		if at < 0 {
+		if !there {
 			at, shown = len(shown), append(shown, edgeTrait{Key: t.Key})
+			place[t.Key] = at
 		}
 		shown[at].Value = scalarOfLiteral(literal)
 	}
-	e.out.Identity.Traits = shown
+	e.out.Identity.Traits = slices.DeleteFunc(shown, func(t edgeTrait) bool { _, kept := place[t.Key]; return !kept })
 }
 
 // evaluate runs the engine with a trace, and puts the identity's own overrides over what it found. With a feature's name only what concerns
