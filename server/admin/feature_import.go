@@ -1,9 +1,9 @@
 package admin
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -235,13 +235,19 @@ func renderFeatureImport(i fsm.FeatureImport) featureImport {
 
 // readTransfer reads a file and checks everything that needs no state.
 func readTransfer(data []byte) ([]transferredFeature, error) {
+	if !utf8.Valid(data) { // the decoder would put other characters in the place of those that it cannot read
+		return nil, fmt.Errorf("it is not UTF-8")
+	}
 	var features []transferredFeature
-	d := json.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&features); err != nil {
+	err := json.Unmarshal(data, &features)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("%s stands at byte %d where something else is expected", wrong.Value, wrong.Offset)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if d.More() {
-		return nil, fmt.Errorf("something follows the list")
+	if features == nil {
+		return nil, fmt.Errorf("it is null")
 	}
 	names := map[string]bool{}
 	for i, f := range features {

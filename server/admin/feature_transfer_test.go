@@ -113,13 +113,14 @@ func TestFeatureImportRefusals(t *testing.T) {
 	feature := func(name, value, kind, more string) string {
 		return fmt.Sprintf(`{"name":%q,"value":%s,"type":%q,"multivariate":[%s]}`, name, value, kind, more)
 	}
-	for _, bad := range []string{`{}`, `[`, `[] x`, `[{}]`, `[` + feature("a", "1", "unicode", "") + `]`, `[` + feature("a", `"x"`, "int", "") + `]`,
+	for _, bad := range []string{`{}`, `[`, `[] x`, `[]]`, `[]}x`, `null`, `[{}]`, `[` + strings.Replace(feature("name", "1", "int", ""), "name\",", "\xe9\",", 1) + `]`, `[` + feature("a", "\"\xe9\"", "unicode", "") + `]`, `[` + feature("a", "1", "unicode", "") + `]`, `[` + feature("a", `"x"`, "int", "") + `]`,
 		`[` + feature("a", "99999999999", "int", "") + `]`, `[` + feature("a", "1", "bool", "") + `]`, `[` + feature("a", "1", "float", "") + `]`,
 		`[` + feature("a", "1", "int", "") + `,` + feature("A", "1", "int", "") + `]`,
 		`[` + feature("a", "1", "int", `{"percentage_allocation":60,"value":1,"type":"int"},{"percentage_allocation":60,"value":2,"type":"int"}`) + `]`,
 		`[` + feature("a", "1", "int", `{"percentage_allocation":-1,"value":1,"type":"int"}`) + `]`} {
 		require.Contains(t, h.upload("admin", 1, "SKIP", bad).must(400).Raw, `{"file":["The file is no export of features: `, bad)
 	}
+	h.upload("admin", 1, "SKIP", `{}`).must(400).is(`{"file":["The file is no export of features: object stands at byte 1 where something else is expected"]}`)
 	h.patch("/api/v1/projects/1/", `{"feature_name_regex":"[a-z]+"}`, 200)
 	h.upload("admin", 1, "SKIP", `[`+feature("good", "1", "int", "")+`,`+feature("b4d", "1", "int", "")+`]`).must(400).
 		is(`{"file":["b4d: Feature name must match regex: [a-z]+"]}`)

@@ -30,6 +30,9 @@ const (
 
 // Parse reads a document and checks everything that can be checked without a state. Errors are *[Invalid].
 func Parse(raw []byte) (*Document, error) {
+	if !utf8.Valid(raw) { // the decoder would put other characters in the place of those that it cannot read
+		return nil, &Invalid{"document", "it is not UTF-8"}
+	}
 	var whole any
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, &Invalid{"document", err.Error()}
