@@ -306,6 +306,9 @@ func TestExplanation(t *testing.T) {
 	require.Empty(t, byUUID.Identity.Traits)
 	require.Len(t, byUUID.Flags, 5)
 	require.Equal(t, "alice", e.explain("GET", explainPath+"?identity_uuid="+*out.Identity.UUID, nil).Identity.Identifier)
+	again := e.explain("POST", explainPath, `{"identifier":"alice","traits":[{"trait_key":"x","trait_value":1},{"trait_key":"x","trait_value":null},`+
+		`{"trait_key":"age","trait_value":null},{"trait_key":"plan","trait_value":"pro"},{"trait_key":"age","trait_value":17}]}`)
+	require.Equal(t, []map[string]any{{"trait_key": "age", "trait_value": 17.0}, {"trait_key": "plan", "trait_value": "pro"}}, again.Identity.Traits, "the last of a key counts")
 	id, ok := e.State().Identities().Environment(e.env.ID).Lookup([]byte("alice"))
 	require.True(t, ok)
 	stored, _, ok := id.Trait("age")
