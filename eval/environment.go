@@ -60,10 +60,7 @@ func (e *Environment) Key() string { return e.key }
 // Name is the environment's name.
 func (e *Environment) Name() string { return e.name }
 
-// FeatureCount is the number of features; indexes run from 0.
-func (e *Environment) FeatureCount() int { return len(e.features) }
-
-// Feature is the environment default of feature i.
+// Feature is the environment default of feature i; indexes run from 0.
 func (e *Environment) Feature(i int) *FeatureContext { return e.features[i].context }
 
 // FeatureIndex finds a feature by name.
@@ -81,12 +78,6 @@ func (e *Environment) SegmentCount() int { return len(e.segments) }
 
 // Segment is segment i as it was given.
 func (e *Environment) Segment(i int) *SegmentContext { return e.segments[i].context }
-
-// UsesTrait tells whether any segment may look at the trait.
-func (e *Environment) UsesTrait(name string) bool {
-	_, ok := e.slots[name]
-	return ok || e.readsDocument
-}
 
 // NoOverride is Outcome.Override when the environment default won.
 const NoOverride = -1

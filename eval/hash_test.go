@@ -79,7 +79,7 @@ func TestRecordedHashes(t *testing.T) {
 		segment := &SegmentContext{Key: fmt.Sprint(row.SplitIDs[0]), Rules: []SegmentRule{{Type: All,
 			Conditions: []Condition{{Operator: PercentageSplit, Value: "40"}}}}}
 		require.Equal(t, row.SplitPercentage, Percentage(segment.Key, row.HashKey))
-		matched := MatchSegment(segment, EnvironmentContext{}, &IdentityContext{Key: row.HashKey})
+		matched := matchSegment(segment, EnvironmentContext{}, &IdentityContext{Key: row.HashKey})
 		require.Equal(t, row.SplitValue == "in", matched)
 	}
 }

@@ -77,13 +77,6 @@ func (c *Context) fill(s *Subject, env *Environment) {
 	}
 }
 
-// MatchSegment tells whether one segment matches, without the need for an
-// Environment. identity may be nil.
-func MatchSegment(segment *SegmentContext, environment EnvironmentContext, identity *IdentityContext) bool {
-	result := Evaluate(&Context{Environment: environment, Identity: identity, Segments: []*SegmentContext{segment}})
-	return len(result.Segments) == 1
-}
-
 // document is the whole context as JSONPath sees it: what was decoded, with
 // the identity's hashing key filled in.
 func (c *Context) document(s *Subject) any {

@@ -51,19 +51,6 @@ func Float(f float64) Value { return Value{kind: KindFloat, bits: math.Float64bi
 // String is a string Value. It keeps s, it does not copy it.
 func String(s string) Value { return Value{kind: KindString, text: s} }
 
-// IntText is an integer Value of any size from decimal digits with an optional
-// minus sign; false when digits is anything else.
-func IntText(digits string) (Value, bool) {
-	rest := digits
-	if rest != "" && rest[0] == '-' {
-		rest = rest[1:]
-	}
-	if rest == "" || !allDigits(rest) {
-		return Value{}, false
-	}
-	return intFromDigits(digits), true
-}
-
 // Kind tells the type of the value.
 func (v Value) Kind() Kind { return v.kind }
 
@@ -72,9 +59,6 @@ func (v Value) IsNull() bool { return v.kind == KindNull }
 
 // AsBool is the boolean; false when the value is of another kind.
 func (v Value) AsBool() (b, ok bool) { return v.bits == 1, v.kind == KindBool }
-
-// AsInt is the integer; false when the value is of another kind or does not fit.
-func (v Value) AsInt() (int64, bool) { return int64(v.bits), v.kind == KindInt && v.text == "" }
 
 // AsFloat is the number as float64, of an integer too; false for other kinds.
 func (v Value) AsFloat() (float64, bool) {

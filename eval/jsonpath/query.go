@@ -79,18 +79,6 @@ func (q *Query) First(root any, work *int) (any, bool) {
 	return first, found && e.work > 0
 }
 
-// Select lists the nodes the query selects; false when that takes more than work.
-func (q *Query) Select(root any, work *int) ([]any, bool) {
-	var nodes []any
-	e := &evaluator{root: root, work: *work}
-	e.walk(root, q.segments, func(node any) bool {
-		nodes = append(nodes, node)
-		return true
-	})
-	*work = e.work
-	return nodes, e.work > 0
-}
-
 // evaluator is one evaluation. Every walk ends early when work is used up.
 type evaluator struct {
 	root any
