@@ -112,13 +112,13 @@ type Result struct {
 	Changed bool
 	// Identity is the integer id of the identity concerned, 0 when there is none.
 	Identity uint64
-	// TraitID is the trait that SetTrait, DeleteTrait or Increment concerned.
+	// TraitID is the trait that KindSetTrait, KindDeleteTrait or KindIncrement concerned.
 	TraitID uint64
 	// LastChange is the identity's last-change index after the operation.
 	LastChange uint64
 	// Value is the trait's value after an increment.
 	Value int64
-	// Count: traits or identities removed by DeleteTraitKey and DropEnvironment.
+	// Count: traits or identities removed by KindDeleteTraitKey and KindDropEnvironment.
 	Count uint64
 }
 

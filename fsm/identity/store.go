@@ -89,18 +89,6 @@ func (st *Store) ByUUID(u UUID) (Record, bool) {
 	return st.ByID(id)
 }
 
-// ByAlias finds the oldest identity with exactly this dashboard alias.
-func (st *Store) ByAlias(alias []byte) (Record, bool) {
-	if len(alias) == 0 {
-		return Record{}, false
-	}
-	found := st.ScanAlias(alias, nil, 0, 1)
-	if len(found) == 0 || !bytes.Equal(found[0].alias, alias) {
-		return Record{}, false
-	}
-	return found[0], true
-}
-
 // Scan returns up to limit identities whose identifier has the prefix and sorts after the identifier after (nil: from
 // the start), by identifier in byte order.
 func (st *Store) Scan(prefix, after []byte, limit int) []Record {
