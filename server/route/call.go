@@ -24,10 +24,12 @@ type Request struct {
 type Header struct{ Name, Value string }
 
 // Header gives the first value of a header, ignoring the case of its name, or "".
-func (r *Request) Header(name string) string {
-	for i := range r.Headers {
-		if strings.EqualFold(r.Headers[i].Name, name) {
-			return r.Headers[i].Value
+func (r *Request) Header(name string) string { return headerOf(r.Headers, name) }
+
+func headerOf(headers []Header, name string) string {
+	for i := range headers {
+		if strings.EqualFold(headers[i].Name, name) {
+			return headers[i].Value
 		}
 	}
 	return ""
@@ -41,14 +43,7 @@ type Response struct {
 }
 
 // Header gives the first value of a header of the answer, or "".
-func (r *Response) Header(name string) string {
-	for i := range r.Headers {
-		if strings.EqualFold(r.Headers[i].Name, name) {
-			return r.Headers[i].Value
-		}
-	}
-	return ""
-}
+func (r *Response) Header(name string) string { return headerOf(r.Headers, name) }
 
 // Call is one request on its way through a typed row.
 type Call struct {

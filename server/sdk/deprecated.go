@@ -110,13 +110,7 @@ type deprecatedTraitInput struct {
 
 // Validate checks the value and makes its literal.
 func (t *deprecatedTraitInput) Validate(errs *route.Errors) {
-	var msg string
-	if t.literal, msg = literalOf(t.Value); msg == "" && t.literal == nil {
-		msg = route.MsgNull
-	}
-	if msg != "" {
-		errs.Add("trait_value", msg)
-	}
+	t.literal = requiredLiteral(t.Value, errs)
 }
 
 // postIdentityTrait is POST /identities/{identifier}/traits/{trait_key}.

@@ -32,14 +32,18 @@ type traitInputBody struct {
 }
 
 // Validate checks the value and makes its literal.
-func (t *traitInputBody) Validate(errs *route.Errors) {
-	var msg string
-	if t.literal, msg = literalOf(t.Value); msg == "" && t.literal == nil {
+func (t *traitInputBody) Validate(errs *route.Errors) { t.literal = requiredLiteral(t.Value, errs) }
+
+// requiredLiteral is literalOf for a member trait_value that may not be null.
+func requiredLiteral(v route.Value, errs *route.Errors) []byte {
+	literal, msg := literalOf(v)
+	if msg == "" && literal == nil {
 		msg = route.MsgNull
 	}
 	if msg != "" {
 		errs.Add("trait_value", msg)
 	}
+	return literal
 }
 
 // enterTraits is enter for requests that only write traits.
