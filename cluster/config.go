@@ -74,9 +74,6 @@ type Config struct {
 	// OnFatal is called once with ErrCorrupt, ErrDiskHung or another error after
 	// which the node must not go on. The default logs it and exits with status 1.
 	OnFatal func(error)
-	// OnReplay, if set, is called with (applied, target) while the log is
-	// replayed at start.
-	OnReplay func(applied, target uint64)
 	// OnRecovered, if set, is called once the FSM has what is known to be
 	// committed, before the node listens or joins anything; its error ends the start.
 	OnRecovered func() error

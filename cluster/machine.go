@@ -111,7 +111,7 @@ func (m *machine) fsmIndex(fallback uint64) uint64 {
 // before Raft starts: the newest snapshot and the log up to the stored commit
 // index. A restarted node can so serve what was committed without a leader;
 // Raft alone would serve the snapshot until a leader tells it more.
-func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logStore, progress func(applied, target uint64)) error {
+func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logStore) error {
 	start, err := m.recoverSnapshot(snaps)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logS
 		// The node ended while it took over a snapshot from the leader: the log is in there, and what the leader sends next does not continue it.
 		return store.DeleteRange(first, last)
 	}
-	return m.replay(ctx, store, start+1, last, progress)
+	return m.replay(ctx, store, start+1, last)
 }
 
 func (m *machine) recoverSnapshot(snaps *snapshotStore) (uint64, error) {
@@ -183,12 +183,11 @@ const replayBatch = 8 << 20
 // batch is a part of the log as it was read.
 type batch struct {
 	logs []*raft.Log // the commands of it that are known to be committed
-	upTo uint64      // the last of its entries that is
 	err  error       // it cannot be read: the last batch
 }
 
 // replay checks the log from lo to hi, and applies it as far as it is known to be committed.
-func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, progress func(applied, target uint64)) error {
+func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64) error {
 	committed := store.lastKept.Load()
 	if stamped, err := lastStamp(store, lo, hi); err != nil {
 		return err
@@ -217,9 +216,6 @@ func (m *machine) replay(ctx context.Context, store *logStore, lo, hi uint64, pr
 		}
 		if len(b.logs) > 0 {
 			m.replayed = b.logs[len(b.logs)-1].Index
-		}
-		if progress != nil {
-			progress(b.upTo, committed)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -255,7 +251,6 @@ func (m *machine) readBatches(ctx context.Context, store *logStore, lo, hi, comm
 				break
 			}
 		}
-		b.upTo = min(index, committed)
 		if index <= committed && l.Type == raft.LogCommand {
 			b.logs, size = append(b.logs, l), size+cost(l)
 		}
@@ -263,7 +258,6 @@ func (m *machine) readBatches(ctx context.Context, store *logStore, lo, hi, comm
 			return
 		}
 	}
-	b.upTo = max(b.upTo, committed)
 	send()
 }
 

@@ -100,7 +100,7 @@ func (n *Node) start(ctx context.Context) error {
 	n.space.dir, n.space.min, n.space.stat, n.space.full = n.cfg.DataDir, n.cfg.MinFreeBytes, n.cfg.statSpace, n.store.lastFull
 	n.machine = newMachine(n.cfg.FSM, n.cfg.FSMIndex)
 	n.snaps.opened = n.machine.restored.Store
-	if err := n.machine.recover(ctx, n.snaps, n.store, n.cfg.OnReplay); err != nil {
+	if err := n.machine.recover(ctx, n.snaps, n.store); err != nil {
 		return n.advise(err)
 	}
 	hadState := n.machine.applied.Load() > 0 || n.snaps.size.Load() > 0

@@ -53,7 +53,7 @@ func BenchmarkRecover(b *testing.B) {
 		opened += float64((b.Elapsed() - began).Milliseconds())
 		m := newMachine(nothing{}, nil)
 		began = b.Elapsed()
-		if err := m.recover(b.Context(), &snapshotStore{SnapshotStore: files, opened: m.restored.Store}, s, nil); err != nil {
+		if err := m.recover(b.Context(), &snapshotStore{SnapshotStore: files, opened: m.restored.Store}, s); err != nil {
 			b.Fatal(err)
 		}
 		recovered += float64((b.Elapsed() - began).Milliseconds())

@@ -60,19 +60,3 @@ type Storage struct {
 	CacheBytes  int64  `json:"cache_bytes"`  // of the entries in memory
 	LogBytes    int64  `json:"log_bytes"`    // since the last snapshot
 }
-
-// MeanStore is the mean duration of a StoreLogs, in effect of an fsync.
-func (s Storage) MeanStore() time.Duration {
-	if s.Stores == 0 {
-		return 0
-	}
-	return time.Duration(s.StoreNanos / s.Stores)
-}
-
-// EntriesPerStore is the mean number of entries per fsync.
-func (s Storage) EntriesPerStore() float64 {
-	if s.Stores == 0 {
-		return 0
-	}
-	return float64(s.Entries) / float64(s.Stores)
-}
