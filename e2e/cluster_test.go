@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,21 +18,9 @@ import (
 	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
-// binary is the flagraft under test; these tests run only where `make e2e` names one.
-func binary(t *testing.T) string {
-	t.Helper()
-	bin := os.Getenv("FLAGRAFT_BINARY")
-	if bin == "" {
-		t.Skip("FLAGRAFT_BINARY is not set: run make e2e")
-	}
-	bin, err := filepath.Abs(bin)
-	require.NoError(t, err)
-	return bin
-}
-
 func start(t *testing.T, n int, extra ...string) (*nodes.Cluster, context.Context) {
 	t.Helper()
-	bin := binary(t)
+	bin := nodes.Binary(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	t.Cleanup(cancel)
 	dir := t.TempDir()

@@ -30,7 +30,7 @@ func newOperator(t *testing.T, ctx context.Context, n *nodes.Node) *operator {
 	t.Helper()
 	admin, err := n.Client().Login(ctx)
 	require.NoError(t, err)
-	return &operator{t, ctx, binary(t), strings.TrimPrefix(admin.Header.Get("Authorization"), "Token ")}
+	return &operator{t, ctx, nodes.Binary(t), strings.TrimPrefix(admin.Header.Get("Authorization"), "Token ")}
 }
 
 // run returns what the command printed and its exit code.
@@ -243,7 +243,7 @@ func TestRecoverFromALostMajority(t *testing.T) {
 
 // TestProcessesRaceToBootstrap starts and kills real processes at random while they form a cluster.
 func TestProcessesRaceToBootstrap(t *testing.T) {
-	bin := binary(t)
+	bin := nodes.Binary(t)
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

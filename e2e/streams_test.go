@@ -31,7 +31,7 @@ func TestStreamsOverRestarts(t *testing.T) {
 		require.NoError(t, err)
 		clients, restart = 1000, time.Minute
 	}
-	bin := binary(t)
+	bin := nodes.Binary(t)
 	ctx, cancel := context.WithTimeout(context.Background(), length+3*time.Minute)
 	defer cancel()
 	c, err := nodes.Start(ctx, bin, t.TempDir(), 3)

@@ -54,7 +54,7 @@ func oldBinary(t *testing.T, commit string, edits ...mutant.Edit) string {
 // read. Nothing acknowledged is lost, no read of a node that is up fails, the level stays until the last one and then rises, and the old
 // binary is refused afterwards: on the data of a node, and when it joins anew.
 func TestUpgradeUnderLoad(t *testing.T) {
-	current := binary(t)
+	current := nodes.Binary(t)
 	old := oldBinary(t, lastOfLevelOne)
 	t.Setenv("FLAGRAFT_BINARY", old)
 	c, ctx := start(t, 3)
@@ -132,7 +132,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 // TestSnapshotsBetweenVersions: while versions are mixed, a node of either version that lags too far for the log gets a snapshot from a
 // leader of the other, and the level stays.
 func TestSnapshotsBetweenVersions(t *testing.T) {
-	current := binary(t)
+	current := nodes.Binary(t)
 	// The old version has no settings for it, and does not mind these.
 	t.Setenv("FLAGRAFT_SNAPSHOT_LOG_BYTES", strconv.Itoa(64<<10))
 	t.Setenv("FLAGRAFT_TRAILING_LOG_BYTES", strconv.Itoa(16<<10))

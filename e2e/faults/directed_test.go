@@ -10,6 +10,7 @@ import (
 
 	"github.com/flagraft/flagraft/e2e/faults"
 	"github.com/flagraft/flagraft/e2e/mutant"
+	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
 // unverified answers linearizable reads from a leader that believes in itself.
@@ -43,11 +44,11 @@ func staleReads(t *testing.T, bin string, times int) (rejected bool) {
 
 // TestLeadershipIsVerified: what clients read from a leader that was stopped and superseded is linearizable.
 func TestLeadershipIsVerified(t *testing.T) {
-	require.False(t, staleReads(t, binary(t), 4))
+	require.False(t, staleReads(t, nodes.Binary(t), 4))
 }
 
 // TestUnverifiedLeadershipIsNoticed: the same check rejects a build whose leader does not ask a majority first.
 func TestUnverifiedLeadershipIsNoticed(t *testing.T) {
-	binary(t)
+	nodes.Binary(t)
 	require.True(t, staleReads(t, mutant.Build(t, unverified), 40), "the check does not see stale reads")
 }

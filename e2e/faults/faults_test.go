@@ -4,13 +4,13 @@ import (
 	"context"
 	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/e2e/faults"
+	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
 // Without flags the tests are the short form: every kind of fault once.
@@ -22,22 +22,10 @@ var (
 	results = flag.String("results", os.Getenv("FLAGRAFT_FAULTS_RESULTS"), "file to append results to")
 )
 
-// binary is the flagraft under test; these tests run only where `make e2e` names one.
-func binary(t *testing.T) string {
-	t.Helper()
-	bin := os.Getenv("FLAGRAFT_BINARY")
-	if bin == "" {
-		t.Skip("FLAGRAFT_BINARY is not set: run make e2e")
-	}
-	bin, err := filepath.Abs(bin)
-	require.NoError(t, err)
-	return bin
-}
-
 // play runs rounds and fails the test with what reproduces each failure.
 func play(t *testing.T, cfg faults.Config) {
 	t.Helper()
-	cfg.Binary, cfg.Dir, cfg.Results, cfg.Log = binary(t), t.TempDir(), *results, t.Logf
+	cfg.Binary, cfg.Dir, cfg.Results, cfg.Log = nodes.Binary(t), t.TempDir(), *results, t.Logf
 	cfg.Kinds = faults.Kinds()
 	if cfg.Seed = *seed; cfg.Seed == 0 {
 		cfg.Seed = time.Now().UnixNano()

@@ -10,13 +10,14 @@ import (
 
 	"github.com/flagraft/flagraft/e2e/faults"
 	"github.com/flagraft/flagraft/e2e/mutant"
+	"github.com/flagraft/flagraft/e2e/nodes"
 )
 
 var mutants = flag.Bool("mutants", false, "play rounds against broken builds too, each of which a check must reject")
 
 // TestChecksReject plays rounds against builds that break one promise each, until the check that guards the promise fails.
 func TestChecksReject(t *testing.T) {
-	binary(t)
+	nodes.Binary(t)
 	if !*mutants {
 		t.Skip("takes minutes: run with -mutants")
 	}

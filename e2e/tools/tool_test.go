@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +34,7 @@ type installation struct {
 // test is skipped. At the end the follower must still be one.
 func install(t *testing.T, extra ...string) (*installation, context.Context) {
 	t.Helper()
-	binary := os.Getenv("FLAGRAFT_BINARY")
-	if binary == "" {
-		t.Skip("FLAGRAFT_BINARY is not set: run make e2e")
-	}
-	binary, err := filepath.Abs(binary)
-	require.NoError(t, err)
+	binary := nodes.Binary(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	c, err := nodes.Start(ctx, binary, t.TempDir(), 3, extra...)
