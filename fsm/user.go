@@ -30,7 +30,6 @@ type User struct {
 var (
 	Users        = newTable[User](4, "FFAdminUser", func(u *User) *uint64 { return &u.ID }, nil)
 	UsersByEmail = Users.index("email", func(u *User, k Key) (Key, bool) { return k.String(strings.ToLower(u.Email)), true })
-	UsersByUUID  = Users.index("uuid", func(u *User, k Key) (Key, bool) { return k.UUID(u.UUID), true })
 )
 
 // Token is a user's API token: one a user, until logout. Flagsmith's login shows
