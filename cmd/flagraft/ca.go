@@ -86,11 +86,7 @@ func (o *caCommand) init(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := files.write(p, o.force); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "made %s and %s, valid until %s\n", files.cert, files.key, p.Certificate.NotAfter.Format(time.DateOnly))
-	return err
+	return files.make(w, p, o.force)
 }
 
 func newCAIssueCommand() *cobra.Command {
@@ -146,11 +142,7 @@ func (o *caCommand) issue(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := files.write(p, o.force); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "made %s and %s, valid until %s\n", files.cert, files.key, p.Certificate.NotAfter.Format(time.DateOnly))
-	return err
+	return files.make(w, p, o.force)
 }
 
 // fits tells whether a certificate is what would be issued.

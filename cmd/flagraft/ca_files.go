@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/flagraft/flagraft/cluster/certs"
 )
@@ -53,6 +55,15 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return list, nil
+}
+
+// make writes both and says so.
+func (f certFiles) make(w io.Writer, p certs.Pair, force bool) error {
+	if err := f.write(p, force); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "made %s and %s, valid until %s\n", f.cert, f.key, p.Certificate.NotAfter.Format(time.DateOnly))
+	return err
 }
 
 // write puts both in place, the key first: readable by its owner alone, and never over another one without force.
