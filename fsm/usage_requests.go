@@ -18,7 +18,7 @@ type requestCounts struct {
 	clients atomic.Pointer[map[string]*clientCounts] // by clientKey
 	silent  clientCounts
 
-	mu      sync.Mutex
+	mu      sync.Mutex               // for who adds a client or takes all counts; counting does not come here
 	retired map[string]*clientCounts // a full map, whose last counts may still come
 }
 

@@ -23,7 +23,7 @@ type deadline struct {
 	end atomic.Int64 // of the limit; none: nothing has waited yet
 	set atomic.Int64 // of the socket
 
-	mu    sync.Mutex
+	mu    sync.Mutex  // keeps given and what the socket has in one order; only who moves the socket comes here
 	given atomic.Bool // a time was given: it holds instead of the limit
 }
 

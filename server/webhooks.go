@@ -51,6 +51,7 @@ type deliverer struct {
 	timing   WebhookTiming
 	sender   *webhook.Sender
 
+	// A mutex and not an actor: calls end on goroutines of their own, and the loop that gives places must not wait for them.
 	mu   sync.Mutex
 	busy map[uint64]bool // the webhooks being called; true: for another time
 	last [2]uint64       // who got a place last, of those for the first time and of those for another
