@@ -77,7 +77,7 @@ func newInProcess(f *testing.F) *inProcess {
 	st := settings.Defaults()
 	sdkAPI := sdk.New(sdk.Config{FSM: n.FSM, Views: n.Views, Identities: n.Identities, Usage: n.Usage, Fresh: func() bool { return true }, Log: log,
 		Node: "n", Begin: newCommonHeaders("n").begin, ReadBudget: time.Millisecond})
-	ofrepAPI := ofrep.New(ofrep.Config{FSM: n.FSM, Views: n.Views, Usage: n.Usage, Log: log, ReadBudget: time.Millisecond})
+	ofrepAPI := ofrep.New(ofrep.Config{FSM: n.FSM, Views: n.Views, Usage: n.Usage, ReadBudget: time.Millisecond})
 	table, err := route.NewTable(slices.Concat(admin.Rows(), sdkAPI.Rows(), ofrepAPI.Rows()))
 	require.NoError(t, err)
 	s := newServer(st, log, table, "n")

@@ -2,7 +2,6 @@ package ofrep
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +21,6 @@ type Config struct {
 	FSM   *fsm.FSM
 	Views *fsm.Views
 	Usage UsageCounter
-	Log   *slog.Logger
 
 	// Ready reports whether this node has caught up once. nil: always.
 	Ready func() bool
@@ -58,9 +56,6 @@ func New(c Config) *API {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
-	}
-	if c.Log == nil {
-		c.Log = slog.Default()
 	}
 	if c.ReadBudget == 0 {
 		c.ReadBudget = 2 * time.Second

@@ -36,15 +36,15 @@ func Markdown() string {
 
 // Description is what is known of a setting besides its value.
 type Description struct {
-	Name, Variable, Default, Usage string
-	Choices                        []string
-	Secret                         bool
+	Name, Default, Usage string
+	Choices              []string
+	Secret               bool
 }
 
 // Described lists all settings.
 func Described() (list []Description) {
 	Defaults().each(func(f setting) {
-		list = append(list, Description{Name: f.name, Variable: f.env, Default: f.def, Usage: f.usage, Choices: f.choices, Secret: f.secret})
+		list = append(list, Description{Name: f.name, Default: f.def, Usage: f.usage, Choices: f.choices, Secret: f.secret})
 	})
 	return list
 }
