@@ -33,13 +33,17 @@ type harness struct {
 	stranger     fsm.User        // token "stranger", member of nothing
 }
 
+func defaultOptions() Options {
+	return Options{AllowRegistrationWithoutInvite: true, LoginPerMinute: 20, UsagePerMinute: 5, FeatureValueLimit: 20_000, SegmentConditions: 100}
+}
+
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	table, err := route.NewTable(Rows())
 	require.NoError(t, err)
 	h := &harness{T: t, node: fsmtest.New(t), table: table}
 	h.api = &API{FSM: h.node.FSM, Writer: h.node.Writer, Env: &Env{
-		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: DefaultOptions(), Throttle: NewThrottle(time.Now), Lockout: NewLockout(time.Now), Version: "test",
+		Log: slog.New(slog.DiscardHandler), Clock: time.Now, Options: defaultOptions(), Throttle: NewThrottle(time.Now), Lockout: NewLockout(time.Now), Version: "test",
 		Passwords: plainPasswords{}, Views: h.node.Views, Identities: h.node.Identities, Mailer: h, SiteURL: "https://site.example/",
 		Webhooks: webhook.New(5*time.Second, false, "test"),
 	}}

@@ -113,16 +113,6 @@ type Options struct {
 	SegmentConditions int
 }
 
-// DefaultOptions are the documented defaults.
-func DefaultOptions() Options {
-	return Options{
-		AllowRegistrationWithoutInvite: true,
-		LoginPerMinute:                 20,
-		UsagePerMinute:                 5,
-		FeatureValueLimit:              20_000, SegmentConditions: 100,
-	}
-}
-
 // Principal is who calls: a user, an organisation key, or nobody.
 type Principal struct {
 	User *fsm.User

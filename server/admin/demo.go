@@ -17,10 +17,10 @@ type Demo struct {
 func CreateDemo(tx *fsm.Tx, organisation uint64) Demo {
 	d := Demo{Project: fsm.Projects.Put(tx, fsm.Project{UUID: tx.NewUUID(), Name: "Demo", Organisation: organisation, CreatedDate: tx.Now(),
 		OnlyAllowLowerCaseNames: true, StaleFlagsLimitDays: 30})}
-	d.feature(tx, "new_checkout", "A plain switch.", true, "")
-	banner := d.feature(tx, "banner_text", "A text; premium users see another one.", true, "Hello from flagraft")
-	d.feature(tx, "page_size", "A number.", true, "25")
-	button := d.feature(tx, "button_colour", "An experiment with three colours.", true, "blue")
+	d.feature(tx, "new_checkout", "A plain switch.", "")
+	banner := d.feature(tx, "banner_text", "A text; premium users see another one.", "Hello from flagraft")
+	d.feature(tx, "page_size", "A number.", "25")
+	button := d.feature(tx, "button_colour", "An experiment with three colours.", "blue")
 	d.options(tx, button, "green", "orange")
 	premium := d.premium(tx)
 	for _, name := range []string{"Development", "Production"} {
@@ -32,8 +32,8 @@ func CreateDemo(tx *fsm.Tx, organisation uint64) Demo {
 	return d
 }
 
-func (d *Demo) feature(tx *fsm.Tx, name, description string, enabled bool, value string) fsm.Feature {
-	f := fsm.Feature{UUID: tx.NewUUID(), Name: name, Project: d.Project.ID, Type: fsm.Standard, CreatedDate: tx.Now(), DefaultEnabled: enabled,
+func (d *Demo) feature(tx *fsm.Tx, name, description, value string) fsm.Feature {
+	f := fsm.Feature{UUID: tx.NewUUID(), Name: name, Project: d.Project.ID, Type: fsm.Standard, CreatedDate: tx.Now(), DefaultEnabled: true,
 		Description: &description}
 	if value != "" {
 		f.InitialValue = &value

@@ -49,14 +49,14 @@ func TestAliasOfAnOverriddenIdentityMovesUpdatedAt(t *testing.T) {
 	h := newHarness(t)
 	path, _ := h.newEdgeIdentity(`{"identifier":"alice","dashboard_alias":"boss"}`)
 	h.post(path+"edge-featurestates/", map[string]any{"feature": h.feature(`{"name":"f"}`), "enabled": true}, 201)
-	before := h.movedOn()
+	before := h.updatedAt()
 	h.put(path, `{"dashboard_alias":"Chief"}`, 200)
-	require.Greater(t, h.movedOn(), before)
-	before = h.movedOn()
+	require.Greater(t, h.updatedAt(), before)
+	before = h.updatedAt()
 	h.put(path, `{"dashboard_alias":"CHIEF"}`, 200)
 	other, _ := h.newEdgeIdentity(`{"identifier":"without overrides"}`)
 	h.put(other, `{"dashboard_alias":"x"}`, 200)
-	require.Equal(t, before, h.movedOn())
+	require.Equal(t, before, h.updatedAt())
 }
 
 func TestListEdgeIdentities(t *testing.T) {

@@ -178,9 +178,7 @@ func (in environmentStateInput) apply(c *Ctx, s *fsm.FeatureState) error {
 		}
 	}
 	in.Enabled.Into(&s.Enabled)
-	if in.LiveFrom.Set && !in.LiveFrom.Null {
-		s.LiveFrom = in.LiveFrom.Value
-	}
+	s.LiveFrom = in.LiveFrom.Or(s.LiveFrom)
 	return replaceShares(c, s, in.Shares)
 }
 

@@ -164,9 +164,7 @@ func (in featureStateInput) apply(c *Ctx, s *fsm.FeatureState) error {
 		return err
 	}
 	in.Enabled.Into(&s.Enabled)
-	if in.LiveFrom.Set && !in.LiveFrom.Null {
-		s.LiveFrom = in.LiveFrom.Value
-	}
+	s.LiveFrom = in.LiveFrom.Or(s.LiveFrom)
 	return replaceShares(c, s, in.Shares)
 }
 

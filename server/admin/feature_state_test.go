@@ -16,7 +16,8 @@ const (
 	featureStates      = "/api/v1/features/featurestates/"
 )
 
-func (h *harness) movedOn() fsm.Time {
+// updatedAt is the time that clients follow.
+func (h *harness) updatedAt() fsm.Time {
 	e, _ := fsm.Environments.Get(h.node.FSM.State(), h.environment.ID)
 	return e.UpdatedAt
 }
@@ -43,10 +44,10 @@ func TestEnvironmentFeatureState(t *testing.T) {
 	h.get(environmentStates1+"abc/", 404).is(`{"detail":"Not found."}`)
 
 	n := len(h.audits(0))
-	before := h.movedOn()
+	before := h.updatedAt()
 	require.Equal(t, fmt.Sprintf(`{"feature":%d,"enabled":false}`, f), h.patch(environmentStates1+"1/", `{"enabled":false,"feature_state_value":"world"}`, 200).Raw)
 	require.Equal(t, []string{"FEATURE_STATE 1 Remote config value updated for feature: str_flag", "FEATURE_STATE 1 Flag state updated for feature: str_flag"}, h.audits(n))
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 	r := h.put(environmentStates1+"1/", `{"feature_state_value":"world"}`, 200)
 	require.Contains(t, r.Raw, `{"id":1,"feature_state_value":"world","multivariate_feature_state_values":[],"deleted_at":null,"uuid":`)
 	require.True(t, strings.HasSuffix(r.Raw, `"version":1,"feature":1,"environment":1,"identity":null,"feature_segment":null,"change_request":null,"environment_feature_version":null}`), r.Raw)
@@ -97,10 +98,10 @@ func TestShares(t *testing.T) {
 		{"multivariate_feature_option":2,"percentage_allocation":70}]}`, 400).is(`{"non_field_errors":["Multivariate percentage values exceed 100%."]}`)
 	h.put(environmentStates1+"1/", `{"multivariate_feature_state_values":[{"multivariate_feature_option":1,"percentage_allocation":7}]}`, 400).
 		is(`{"multivariate_feature_state_values":[{"multivariate_feature_option":["Invalid pk \"1\" - object does not exist."]}]}`)
-	before := h.movedOn()
+	before := h.updatedAt()
 	r = h.put(environmentStates1+"2/", `{"multivariate_feature_state_values":[{"multivariate_feature_option":2,"percentage_allocation":50}]}`, 200)
 	require.Contains(t, r.Raw, `"multivariate_feature_state_values":[{"id":2,"multivariate_feature_option":2,"percentage_allocation":50.0}]`)
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 }
 
 func TestFeatureStateOverrides(t *testing.T) {

@@ -264,10 +264,10 @@ func TestOverwritingBringsBackADefault(t *testing.T) {
 	f := h.feature(`{"name":"f","initial_value":"v"}`)
 	state := fsm.FeatureStatesByEnvironment.List(h.node.FSM.State(), uint64(1), fsm.StateDefault, f)[0]
 	h.remove(fmt.Sprintf("/api/v1/environments/env-key/featurestates/%d/", state.ID), 204)
-	before, rows := h.movedOn(), fsm.AuditLogsByProject.Count(h.node.FSM.State(), h.project.ID)
+	before, rows := h.updatedAt(), fsm.AuditLogsByProject.Count(h.node.FSM.State(), h.project.ID)
 	h.upload("admin", 1, "OVERWRITE_DESTRUCTIVE", `[{"name":"f","value":"v","type":"unicode","enabled":false}]`).must(201)
 	require.Equal(t, 1, fsm.FeatureStatesByEnvironment.Count(h.node.FSM.State(), uint64(1), fsm.StateDefault, f))
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 	require.Equal(t, rows+1, fsm.AuditLogsByProject.Count(h.node.FSM.State(), h.project.ID))
 }
 

@@ -14,7 +14,7 @@ func FuzzRawValue(f *testing.F) {
 	for _, seed := range []string{`"x"`, `" 5 "`, `5`, `-0`, `1e400`, `1.50`, `true`, `null`, `{}`, `[1]`, `99999999999`, `"\u0000"`, `"\ud800"`} {
 		f.Add(seed)
 	}
-	c := &Ctx{Env: &Env{Options: DefaultOptions()}}
+	c := &Ctx{Env: &Env{Options: defaultOptions()}}
 	f.Fuzz(func(t *testing.T, text string) {
 		body, err := route.ParseBody("application/json", []byte(`{"v":`+text+`}`))
 		if err != nil {

@@ -69,9 +69,9 @@ func TestVersioningIsTurnedOnAndOff(t *testing.T) {
 	for _, token := range []string{"member", "stranger"} {
 		h.do(token, "POST", on, nil).must(403)
 	}
-	before := h.movedOn()
+	before := h.updatedAt()
 	require.Empty(t, h.post(on, nil, 202).Raw)
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 	h.post(on, nil, 400).is(`{"detail":"Environment already using v2 versioning."}`)
 	require.Equal(t, true, h.get("/api/v1/environments/env-key/", 200).object()["use_v2_feature_versioning"])
 	first, ok := fsm.ServingVersion(h.node.FSM.State(), h.environment.ID, f)
@@ -149,11 +149,11 @@ func TestDraftIsServedOncePublished(t *testing.T) {
 	require.Equal(t, "v", h.served())
 	require.Empty(t, h.get(fmt.Sprintf("%s?environment=1&feature=%d", featureSegments, h.id), 200).object()["results"])
 
-	n, before := len(h.audits(0)), h.movedOn()
+	n, before := len(h.audits(0)), h.updatedAt()
 	h.post(draft+"publish/", `{}`, 200)
 	require.Equal(t, []string{"false new", fmt.Sprintf("segment %d at 0: true 7", h.segmentID)}, h.live())
 	require.Equal(t, "new", h.served())
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 	require.Equal(t, []string{"EF_VERSION 0 New version published for feature: f"}, h.audits(n))
 	live, _ := fsm.FeatureStates.Get(h.node.FSM.State(), id)
 	require.Equal(t, uint64(1), live.HashSeed(), "nobody gets another variant")

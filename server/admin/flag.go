@@ -156,7 +156,7 @@ func (in flagInput) write(c *Ctx, replace bool) (flag, error) {
 	}
 	errs, states := &route.Errors{}, c.flagStates()
 	if in.Default.Set {
-		if err := changeDefault(c, states, func(s *fsm.FeatureState) error {
+		if err := changeDefault(states, func(s *fsm.FeatureState) error {
 			if replace {
 				resetDefault(c, s)
 			}

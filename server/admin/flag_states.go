@@ -83,7 +83,7 @@ func overrideOf(states flagStates, segment uint64) (fsm.FeatureVersionState, boo
 }
 
 // changeDefault changes the default.
-func changeDefault(c *Ctx, states flagStates, change func(*fsm.FeatureState) error) error {
+func changeDefault(states flagStates, change func(*fsm.FeatureState) error) error {
 	list := states.list()
 	if len(list) == 0 || list[0].State.Kind() != fsm.StateDefault {
 		return route.NotFound(fsm.FeatureStates.Name())

@@ -136,7 +136,7 @@ func finishUpdate(c *Ctx, states flagStates, errs *route.Errors, err error) (rou
 
 // write changes the default.
 func (in flagUpdateState) write(c *Ctx, states flagStates, errs *route.Errors) error {
-	return changeDefault(c, states, func(s *fsm.FeatureState) error {
+	return changeDefault(states, func(s *fsm.FeatureState) error {
 		in.apply(c, s, errs)
 		return nil
 	})

@@ -50,12 +50,6 @@ func (h *harness) booked() []string {
 	return texts
 }
 
-// updatedAt is the time that clients follow.
-func (h *harness) updatedAt() fsm.Time {
-	e, _ := fsm.Environments.Get(h.node.FSM.State(), h.environment.ID)
-	return e.UpdatedAt
-}
-
 func TestIdentityFeatureStates(t *testing.T) {
 	h := newHarness(t)
 	f := h.flag("flag", text("default"))

@@ -121,13 +121,13 @@ func keepAdmin(c *Ctx, organisation uint64, leaving ...uint64) error {
 }
 
 // addMember makes a user a member, and puts it into the organisation's default groups.
-func addMember(tx *fsm.Tx, organisation, user uint64, role fsm.Role) fsm.Membership {
+func addMember(tx *fsm.Tx, organisation, user uint64, role fsm.Role) {
 	for _, g := range fsm.GroupsByOrganisation.List(tx, organisation) {
 		if g.IsDefault {
 			addGroupMember(tx, g.ID, user)
 		}
 	}
-	return fsm.Memberships.Put(tx, fsm.Membership{Organisation: organisation, User: user, Role: role, DateJoined: tx.Now()})
+	fsm.Memberships.Put(tx, fsm.Membership{Organisation: organisation, User: user, Role: role, DateJoined: tx.Now()})
 }
 
 // removeMember takes away everything that a user has in an organisation: membership, groups, permissions, ownership of features.

@@ -38,15 +38,15 @@ func TestMultivariateOptions(t *testing.T) {
 	}
 	r = h.put(target+"1/", `{"type":"unicode","string_value":"yellower","default_percentage_allocation":5,"feature":1}`, 200)
 	require.Contains(t, r.Raw, `"string_value":"yellower","boolean_value":null,"default_percentage_allocation":5.0,"key":"yellow-key"`)
-	before := h.movedOn()
+	before := h.updatedAt()
 	h.patch(target+"1/", `{"string_value":"yellowest"}`, 200)
-	require.Greater(t, h.movedOn(), before)
-	before = h.movedOn()
+	require.Greater(t, h.updatedAt(), before)
+	before = h.updatedAt()
 	h.patch(target+"1/", `{"string_value":"yellowest","default_percentage_allocation":6}`, 200)
 	h.patch(fmt.Sprintf("%s%d/", h.features(), f), `{"multivariate_options":[{"id":1,"string_value":"yellowest","default_percentage_allocation":5}]}`, 200)
-	require.Equal(t, before, h.movedOn(), "clients see nothing of that")
+	require.Equal(t, before, h.updatedAt(), "clients see nothing of that")
 	h.patch(target+"1/", `{"key":"other-key"}`, 200)
-	require.Greater(t, h.movedOn(), before)
+	require.Greater(t, h.updatedAt(), before)
 
 	// Its default share is small now, but the environment has given away 60.
 	h.post(target, `{"string_value":"x","default_percentage_allocation":50,"feature":1}`, 400).is(`{"default_percentage_allocation":["Invalid percentage allocation"]}`)

@@ -51,18 +51,18 @@ func TestWhatClientsSeeOfAnOrganisationMovesUpdatedAt(t *testing.T) {
 	})
 	settings := fmt.Sprintf("/api/flagraft/v1/organisations/%d/", h.organisation.ID)
 	for _, change := range [][2]string{{h.organisationPath(), `{"name":"Renamed"}`}, {settings, `{"persist_trait_data":false}`}} {
-		before := h.movedOn()
+		before := h.updatedAt()
 		h.patch(change[0], change[1], 200)
-		require.Greater(t, h.movedOn(), before, change)
+		require.Greater(t, h.updatedAt(), before, change)
 	}
 	h.patch(settings, `{"stop_serving_flags":true}`, 200)
-	before := h.movedOn()
+	before := h.updatedAt()
 	h.patch(settings, `{"stop_serving_flags":false}`, 200)
-	require.Greater(t, h.movedOn(), before, "who was refused hears that there are answers again")
-	before = h.movedOn()
+	require.Greater(t, h.updatedAt(), before, "who was refused hears that there are answers again")
+	before = h.updatedAt()
 	h.patch(h.organisationPath(), `{"name":"Renamed","force_2fa":false}`, 200)
 	h.patch(settings, `{"persist_trait_data":false,"max_seats":7}`, 200)
-	require.Equal(t, before, h.movedOn())
+	require.Equal(t, before, h.updatedAt())
 }
 
 func TestOrganisationLimits(t *testing.T) {

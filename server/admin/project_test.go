@@ -55,13 +55,13 @@ func TestWhatClientsSeeOfAProjectMovesUpdatedAt(t *testing.T) {
 	h := newHarness(t)
 	path := fmt.Sprintf("/api/v1/projects/%d/", h.project.ID)
 	for _, change := range []string{`{"hide_disabled_flags":true}`, `{"enable_realtime_updates":true}`, `{"name":"Renamed"}`} {
-		before := h.movedOn()
+		before := h.updatedAt()
 		h.patch(path, change, 200)
-		require.Greater(t, h.movedOn(), before, change)
+		require.Greater(t, h.updatedAt(), before, change)
 	}
-	before := h.movedOn()
+	before := h.updatedAt()
 	h.patch(path, `{"name":"Renamed","stale_flags_limit_days":7}`, 200)
-	require.Equal(t, before, h.movedOn())
+	require.Equal(t, before, h.updatedAt())
 }
 
 func TestProjectRefusals(t *testing.T) {

@@ -247,10 +247,10 @@ func TestWebhookEventsOfVariantsChanged(t *testing.T) {
 	require.Len(t, events, 2, "the identity's, too")
 	require.Contains(t, brief(events), fmt.Sprintf("FLAG_UPDATED true mine for %d ann -> true mine for %d ann", id, id))
 
-	moved := h.movedOn()
+	moved := h.updatedAt()
 	h.patch(option(2), `{"string_value":"c2"}`, 200)
 	require.Empty(t, h.taken(env), "nobody gets it")
-	require.Greater(t, h.movedOn(), moved, "the document shows it")
+	require.Greater(t, h.updatedAt(), moved, "the document shows it")
 
 	h.patch(option(0), `{"string_value":"a2","key":"k","default_percentage_allocation":1}`, 200)
 	require.Empty(t, h.taken(env), "its value is what it was")
