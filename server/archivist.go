@@ -29,7 +29,7 @@ const (
 // archive is the loop that takes scheduled backups, one at a time, on the leader. When they are due is in the state, and so is what became of
 // them: a new leader goes on where the old one stopped, and takes one again that was under way.
 func (n *Node) archive(ctx context.Context) {
-	for pause(ctx, archivistTick); ctx.Err() == nil; pause(ctx, archivistTick) {
+	for pause(ctx, archivistTick) {
 		if !n.cluster.IsLeader() || n.stopping.Load() || n.cluster.ReadOnly() {
 			continue // read-only: a result could not be recorded, and the backup would be due again at once
 		}
@@ -91,7 +91,7 @@ func (n *Node) archiveOne(ctx context.Context, s fsm.BackupSchedule) {
 	}
 	for err := n.recordArchive(ctx, s, result); err != nil; err = n.recordArchive(ctx, s, result) {
 		n.log.Warn("the result of a scheduled backup is not recorded yet", "schedule", s.Name, "error", err)
-		if pause(ctx, archivistTick); ctx.Err() != nil || !n.cluster.IsLeader() {
+		if !pause(ctx, archivistTick) || !n.cluster.IsLeader() {
 			return
 		}
 	}

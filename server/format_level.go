@@ -19,7 +19,7 @@ const levelTick = 250 * time.Millisecond
 // raiseLevels is the loop that raises the cluster's format level, on the leader, once every member runs a version that knows it.
 func (n *Node) raiseLevels(ctx context.Context) {
 	said := ""
-	for pause(ctx, levelTick); ctx.Err() == nil; pause(ctx, levelTick) {
+	for pause(ctx, levelTick) {
 		state := n.fsm.State()
 		if !n.cluster.IsLeader() || !state.Born() || state.Level() >= fsm.FormatLevel {
 			continue

@@ -164,12 +164,7 @@ func (s *Server) abandon(ctx context.Context, cancel context.CancelFunc, asked s
 
 // waitLeader pauses, then waits for a leader; false when the time is up.
 func (s *Server) waitLeader(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(retryPause):
-	}
-	return s.leader.WaitLeader(ctx) == nil
+	return pause(ctx, retryPause) && s.leader.WaitLeader(ctx) == nil
 }
 
 // written turns the leader's answer into ours once our own Views show the write.

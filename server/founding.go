@@ -56,11 +56,13 @@ func (n *Node) awaitsFounding() bool {
 
 func (n *Node) namesAccount() bool { return n.settings.AdminEmail != "" || n.settings.Demo }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause waits for d or for ctx; it tells whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+	return ctx.Err() == nil
 }
 
 // foundOnce makes everything in one write, so that an installation is founded whole or not at all.
