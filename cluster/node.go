@@ -180,14 +180,14 @@ func (n *Node) openStorage() error {
 			return err
 		}
 	}
-	if err := removeLeftovers(dir); err != nil {
-		return err
-	}
-	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, newRaftLogger(n.log))
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newRaftLogger(n.log))
 	if err != nil {
 		return fmt.Errorf("cluster: open snapshots in %s: %w", filepath.Join(dir, "snapshots"), err)
 	}
 	if err := checkSnapshots(dir); err != nil {
+		return err
+	}
+	if err := removeLeftovers(dir); err != nil { // after the check: it tells which are the newest
 		return err
 	}
 	n.snaps = &snapshotStore{SnapshotStore: files, dir: dir}

@@ -64,7 +64,7 @@ func (s *Stopped) open() (err error) {
 	if s.store, err = openLogStore(s.dir, 0, func(error) {}); err != nil {
 		return err
 	}
-	if s.snaps, err = raft.NewFileSnapshotStoreWithLogger(s.dir, 2, newRaftLogger(s.log)); err != nil {
+	if s.snaps, err = raft.NewFileSnapshotStoreWithLogger(s.dir, keptSnapshots, newRaftLogger(s.log)); err != nil {
 		return err
 	}
 	return checkSnapshots(s.dir)

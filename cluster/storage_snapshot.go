@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,36 @@ import (
 // unfinishedSnapshot is how the directory of a snapshot ends that is being written.
 const unfinishedSnapshot = ".tmp"
 
+// keptSnapshots is how many snapshots stay; raft's store removes older ones.
+const keptSnapshots = 2
+
+// surplusSnapshots lists the snapshots beyond those that stay. A process that was killed while raft's store removed one, file by file,
+// left a part of it: that is no damage, since the newer ones are all that is ever read.
+func surplusSnapshots(entries []os.DirEntry) []string {
+	type snapshot struct {
+		name        string
+		term, index uint64
+	}
+	var list []snapshot
+	for _, e := range entries {
+		s := snapshot{name: e.Name()}
+		if !e.IsDir() || strings.HasSuffix(s.name, unfinishedSnapshot) {
+			continue
+		}
+		if n, err := fmt.Sscanf(s.name, "%d-%d-", &s.term, &s.index); n == 2 && err == nil {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b snapshot) int { // newest first, as in raft's store
+		return cmp.Or(cmp.Compare(b.term, a.term), cmp.Compare(b.index, a.index), cmp.Compare(b.name, a.name))
+	})
+	var names []string
+	for _, s := range list[min(keptSnapshots, len(list)):] {
+		names = append(names, s.name)
+	}
+	return names
+}
+
 // checkSnapshots reads what is beside each snapshot, which raft's store leaves out
 // with a warning when it is damaged: the node would start from an older one, or
 // from nothing. A snapshot's name tells its term and index once more, the seal
@@ -27,9 +58,10 @@ func checkSnapshots(dir string) error {
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
+	surplus := surplusSnapshots(entries)
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinishedSnapshot) {
-			continue // one that was never finished
+		if !e.IsDir() || strings.HasSuffix(e.Name(), unfinishedSnapshot) || slices.Contains(surplus, e.Name()) {
+			continue // one that was never finished, or that was being removed
 		}
 		path := filepath.Join(dir, e.Name(), "meta.json")
 		raw, err := os.ReadFile(path)
