@@ -188,11 +188,12 @@ func (s *logStore) stamp(logs []*raft.Log) (commit uint64, bytes int, err error)
 }
 
 // DeleteRange removes entries. A prefix goes in chunks, so that appends are
-// not held up; anything else in one transaction, since a torn cut would leave a gap.
+// not held up; anything else in one transaction, since a torn cut would leave a gap:
+// what is left of a log that a snapshot takes the place of may begin behind it.
 func (s *logStore) DeleteRange(lo, hi uint64) error {
 	s.cache.delete(lo, hi)
-	if first := s.bolt.span.Load().first; first >= lo {
-		for lo = first; hi >= lo && hi-lo >= deleteChunk; lo += deleteChunk {
+	if log := *s.bolt.span.Load(); log.first >= lo && log.last > hi {
+		for lo = log.first; hi >= lo && hi-lo >= deleteChunk; lo += deleteChunk {
 			if err := s.deleteChunk(lo, lo+deleteChunk-1); err != nil {
 				return err
 			}

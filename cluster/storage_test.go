@@ -313,6 +313,23 @@ func TestReachOfTheNewestBytes(t *testing.T) {
 	require.Zero(t, r.entries(10_050, 1<<40))
 }
 
+// TestAWholeLogGoesAtOnce: a node that ended between two parts would have a log that begins behind the snapshot in its place, and not start.
+func TestAWholeLogGoesAtOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := openTestStore(t, 1<<20)
+	transactions := func(lo, hi uint64) uint64 {
+		before := s.disk.progress.Load()
+		require.NoError(t, s.DeleteRange(lo, hi))
+		return (s.disk.progress.Load() - before) / 2
+	}
+	storeRange(t, s, 1, 3*deleteChunk)
+	require.EqualValues(t, 2, transactions(1, 2*deleteChunk), "appends are not held up")
+	require.EqualValues(t, 1, transactions(2*deleteChunk+1, 3*deleteChunk))
+	storeRange(t, s, 1, 3*deleteChunk)
+	require.EqualValues(t, 1, transactions(1, 3*deleteChunk))
+	require.Zero(t, *s.bolt.span.Load())
+}
+
 // TestARecordWithoutSpaceDeniesNoEntry: a file system that copies on write may have no block for the record of the log's extent when the
 // entries themselves are stored. Who is told that they are not would say so of a write that a restart brings to life.
 func TestARecordWithoutSpaceDeniesNoEntry(t *testing.T) {
