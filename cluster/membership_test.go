@@ -232,6 +232,18 @@ func TestRemovedMemberFindsOutAndStaysOut(t *testing.T) {
 	votersAre(t, append(rest, gone), rest...)
 }
 
+// TestTheLastVoterIsNotRemoved, and whoever tries is told what to do.
+func TestTheLastVoterIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	m := newMember(t, nil).start()
+	waitReady(t, m)
+	var refused *Error
+	require.ErrorAs(t, m.node.Remove(patient(t), m.node.ID()), &refused)
+	require.Equal(t, CodeUnsafe, refused.Code)
+	require.Contains(t, refused.Text, "the only one that votes")
+	require.Contains(t, refused.Text, "Let another one join")
+}
+
 func TestLeadershipGoesWhereItIsSent(t *testing.T) {
 	t.Parallel()
 	members := startTrio(t, nil)

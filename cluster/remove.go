@@ -104,6 +104,10 @@ func (n *Node) safeWithout(id string) error {
 			alive++
 		}
 	}
+	if voters == 0 {
+		return &Error{CodeUnsafe, fmt.Sprintf("node %s is the only one that votes: without it there is no cluster. "+
+			"Let another one join and wait for its vote first; to give the cluster up, stop the nodes", id)}
+	}
 	if alive < voters/2+1 {
 		return &Error{CodeUnsafe, fmt.Sprintf("without node %s, %d of %d voters would be alive: no majority", id, alive, voters)}
 	}
