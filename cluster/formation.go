@@ -31,6 +31,9 @@ func (n *Node) loadMembership() error {
 	if err := n.loadRemoved(); err != nil {
 		return err
 	}
+	if n.strangers, err = readLeftOut(n.store); err != nil {
+		return err
+	}
 	if n.pledges, err = openPledgeBook(n.store, n.inCluster); err != nil {
 		return err
 	}

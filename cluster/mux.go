@@ -27,7 +27,7 @@ type mux struct {
 	log      *slog.Logger
 	refusals *refusals
 	serve    func(ctx context.Context, c net.Conn, from string) // calls; returns when c is done
-	hears    func() bool                                        // tells whether Raft of other nodes may speak here; nil: it may
+	hears    func(from string) bool                             // tells whether Raft of another node may speak here; nil: it may
 
 	raft   *raftLayer
 	ctx    context.Context
@@ -94,7 +94,7 @@ func (m *mux) handle(c net.Conn) {
 	_ = c.SetDeadline(time.Time{}) // as above
 	switch p.purpose {
 	case purposeRaft:
-		keep = (m.hears == nil || m.hears()) && m.raft.deliver(trackedConn{secured, c, m})
+		keep = (m.hears == nil || m.hears(p.nodeID)) && m.raft.deliver(trackedConn{secured, c, m})
 	case purposeCall:
 		m.serve(m.ctx, secured, p.nodeID)
 	}

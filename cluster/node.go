@@ -63,9 +63,10 @@ type Node struct {
 	rounds     int                      // of the formation loop outside a cluster, see waits
 	pilot      atomic.Pointer[pilot]    // nil = does not lead
 	draining   atomic.Bool
-	transfers  atomic.Int32 // of leadership, under way
-	doubt      atomic.Bool  // somebody said that this node was removed
-	rival      atomic.Bool  // a node spoke as if this one did not vote alone
+	transfers  atomic.Int32    // of leadership, under way
+	doubt      atomic.Bool     // somebody said that this node was removed
+	rival      atomic.Bool     // a node spoke that this one does not listen to, see hearsRaft
+	strangers  map[string]bool // whom recovery left out; read at the start
 	removed    atomic.Bool
 	onRemoved  atomic.Pointer[func()]
 	fatalOnce  sync.Once

@@ -172,6 +172,9 @@ func (s *Stopped) Recover(members []RecoveryMember, state raft.FSM, index func()
 	if err := s.readable(m); err != nil {
 		return err
 	}
+	if err := noteLeftOut(s.store, survey.Members, members); err != nil {
+		return fmt.Errorf("cluster: recover: %w", err)
+	}
 	if err := raft.RecoverCluster(s.config(), m, s.store, s.store, s.snaps, nowhere(), conf); err != nil {
 		return fmt.Errorf("cluster: recover: %w", err)
 	}

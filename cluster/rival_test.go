@@ -52,7 +52,7 @@ func TestARemovedVoterDoesNotStopTheLastOne(t *testing.T) {
 	require.NoError(t, leaderOf(t, all...).node.TransferTo(patient(t), last.node.ID()))
 	eventually(t, last.node.IsLeader)
 	require.NoError(t, last.node.Remove(patient(t), out.node.ID()))
-	last.node.hearsRaft() // it may still ask
+	last.node.hearsRaft(out.node.ID()) // it may still ask
 	eventually(t, func() bool { return !last.node.rival.Load() })
 	reader.fsm.wait(t, last.propose("alone").Index)
 	require.Empty(t, last.fatal)
@@ -97,4 +97,103 @@ func TestClustersThatNameEachOtherStayApart(t *testing.T) {
 	fresh := joiner(t, []*member{one}, nil).start()
 	waitReady(t, fresh)
 	sameCluster(t, one, fresh)
+}
+
+// TestTwoRecoveredWhileTheOthersRunStop: together they are no sole voter, and the leader of the others would write over what they acknowledged.
+func TestTwoRecoveredWhileTheOthersRunStop(t *testing.T) {
+	t.Parallel()
+	withoutRaceDetector(t)
+	all := group(t, 5, 5, steady)
+	for _, m := range all {
+		m.start()
+	}
+	waitReady(t, all...)
+	leader := leaderOf(t, all...)
+	index := leader.propose("before").Index
+	mistaken := followersOf(leader, all...)[:2]
+	var list []RecoveryMember
+	for _, m := range mistaken {
+		m.fsm.wait(t, index)
+		list = append(list, RecoveryMember{ID: m.node.ID(), Address: m.cfg.ClusterAddr})
+		m.crash()
+	}
+	others := followersOf(nil, all...)
+	for _, m := range mistaken {
+		stopped, err := OpenStopped(m.cfg.DataDir, testLog())
+		require.NoError(t, err)
+		state := newJournal()
+		require.NoError(t, stopped.Recover(list, state, state.at))
+		require.NoError(t, stopped.Close())
+	}
+	meanwhile := leaderOf(t, others...).propose("meanwhile")
+
+	for _, m := range mistaken {
+		m.start()
+	}
+	for _, m := range mistaken {
+		select {
+		case err := <-m.fatal:
+			require.ErrorIs(t, err, ErrRival)
+			require.ErrorContains(t, err, m.cfg.DataDir)
+		case <-time.After(patience):
+			t.Fatal("two clusters go on")
+		}
+		require.Less(t, m.fsm.at(), meanwhile.Index, "nothing of the others was taken over")
+		m.stop()
+	}
+	leaderOf(t, others...).propose("after")
+}
+
+// TestWhomRecoveryLeftOutStopsNobody as long as it does not lead a majority: it asks for votes until it knows that it is out.
+func TestWhomRecoveryLeftOutStopsNobody(t *testing.T) {
+	t.Parallel()
+	withoutRaceDetector(t)
+	members := startTrio(t, steady)
+	leader := leaderOf(t, members...)
+	survivors := followersOf(leader, members...)
+	index := leader.propose("before").Index
+	var list []RecoveryMember
+	for _, m := range survivors {
+		m.fsm.wait(t, index)
+		list = append(list, RecoveryMember{ID: m.node.ID(), Address: m.cfg.ClusterAddr})
+	}
+	for _, m := range members {
+		m.crash()
+	}
+	for _, m := range survivors {
+		stopped, err := OpenStopped(m.cfg.DataDir, testLog())
+		require.NoError(t, err)
+		state := newJournal()
+		require.NoError(t, stopped.Recover(list, state, state.at))
+		require.NoError(t, stopped.Close())
+		m.start()
+	}
+	waitReady(t, survivors...)
+	leaderOf(t, survivors...).propose("two")
+	lost := leader.start()
+	id := lost.node.ID()
+	for _, m := range survivors {
+		require.False(t, m.node.hearsRaft(id), "it may still ask")
+		require.True(t, m.node.hearsRaft(list[0].ID))
+	}
+	eventually(t, lost.node.Removed)
+	for _, m := range survivors {
+		eventually(t, func() bool { return !m.node.rival.Load() })
+	}
+
+	// Whoever lists it again has it back.
+	for _, m := range survivors {
+		m.stop()
+	}
+	stopped, err := OpenStopped(survivors[0].cfg.DataDir, testLog())
+	require.NoError(t, err)
+	state := newJournal()
+	require.NoError(t, stopped.Recover(append(list, RecoveryMember{ID: id, Address: lost.cfg.ClusterAddr}), state, state.at))
+	ids, err := readLeftOut(stopped.store)
+	require.NoError(t, err)
+	require.Empty(t, ids)
+	require.NoError(t, stopped.Close())
+	for _, m := range survivors {
+		require.Empty(t, m.fatal)
+	}
 }
