@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/hashicorp/raft"
 )
@@ -83,8 +84,8 @@ func checkSnapshots(dir string) error {
 }
 
 // snapshotSeal is the file with the checksum of meta.json. It is written right
-// after the snapshot: one of an older binary, or of a node that ended in between,
-// has none.
+// after the snapshot: one of an older binary, of a node that ended in between, or
+// that left no space has none.
 const snapshotSeal = "meta.sum"
 
 func sealOf(meta []byte) string {
@@ -183,5 +184,12 @@ func (s *sealingSink) Close() error {
 		return fmt.Errorf("cluster: seal snapshot: %w", err)
 	}
 	s.store.note(&meta)
-	return writeFileDurably(filepath.Join(s.dir, snapshotSeal), []byte(sealOf(raw)))
+	seal := filepath.Join(s.dir, snapshotSeal)
+	err = writeFileDurably(seal, []byte(sealOf(raw)))
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		// The snapshot is whole and in its place. Who is told that it failed keeps the log that it is for, and makes another one beside it.
+		_ = os.Remove(seal + ".tmp") // it may not be there
+		return nil
+	}
+	return err
 }

@@ -117,6 +117,33 @@ func TestAFailedSnapshotLeavesNothing(t *testing.T) {
 	require.Zero(t, left())
 }
 
+// TestASnapshotThatLeavesNoSpaceForItsSealCounts: one that was said to have failed stayed on the full disk, unused, and the next attempt
+// found no space beside it.
+func TestASnapshotThatLeavesNoSpaceForItsSealCounts(t *testing.T) {
+	t.Parallel()
+	if f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
+		t.Skip("needs a device that is always full: ", err)
+	} else {
+		require.NoError(t, f.Close())
+	}
+	dir := t.TempDir()
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newRaftLogger(testLog()))
+	require.NoError(t, err)
+	s := &snapshotStore{SnapshotStore: files, dir: dir}
+	sink, err := s.Create(1, 7, 2, raft.Configuration{}, 1, nowhere())
+	require.NoError(t, err)
+	place := filepath.Join(dir, "snapshots", sink.ID())
+	require.NoError(t, os.Symlink("/dev/full", filepath.Join(place+unfinishedSnapshot, snapshotSeal+".tmp")))
+	_, err = sink.Write([]byte("state"))
+	require.NoError(t, err)
+	require.NoError(t, sink.Close())
+	require.EqualValues(t, 7, s.index.Load())
+	left, err := os.ReadDir(place)
+	require.NoError(t, err)
+	require.Len(t, left, 2, "content and what describes it")
+	require.NoError(t, checkSnapshots(dir))
+}
+
 // TestASnapshotThatFoundNoSpaceWaits for more of it, or a while.
 func TestASnapshotThatFoundNoSpaceWaits(t *testing.T) {
 	t.Parallel()
