@@ -165,8 +165,10 @@ func (b *boltFile) write(do func() error) error {
 // not say what is stored and what is not.
 func isFull(err error) bool {
 	var at *fs.PathError
-	return errors.As(err, &at) && at.Op == "write" && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT))
+	return errors.As(err, &at) && at.Op == "write" && noSpace(err)
 }
+
+func noSpace(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // get reads an entry without checking it.
 func (b *boltFile) get(index uint64, l *raft.Log) (err error) {

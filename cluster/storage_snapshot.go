@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/hashicorp/raft"
 )
@@ -186,7 +185,7 @@ func (s *sealingSink) Close() error {
 	s.store.note(&meta)
 	seal := filepath.Join(s.dir, snapshotSeal)
 	err = writeFileDurably(seal, []byte(sealOf(raw)))
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if noSpace(err) {
 		// The snapshot is whole and in its place. Who is told that it failed keeps the log that it is for, and makes another one beside it.
 		_ = os.Remove(seal + ".tmp") // it may not be there
 		return nil
