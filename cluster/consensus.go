@@ -47,6 +47,7 @@ func (n *Node) startRaft() error {
 		leading: func() bool { return r.State() == raft.Leader },
 		commit:  r.CommitIndex,
 		alone:   func() bool { return len(n.voters()) < 2 },
+		last:    r.LastIndex,
 	})
 	return nil
 }

@@ -129,7 +129,11 @@ func (m *machine) recover(ctx context.Context, snaps *snapshotStore, store *logS
 	}
 	if 0 < last && last < start {
 		// The node ended while it took over a snapshot from the leader: the log is in there, and what the leader sends next does not continue it.
-		return store.DeleteRange(first, last)
+		// Without space for that it goes with the next entry: see dropReplaced.
+		if err := store.DeleteRange(first, last); !errors.Is(err, errDiskFull) {
+			return err
+		}
+		return nil
 	}
 	return m.replay(ctx, store, start+1, last)
 }

@@ -39,7 +39,8 @@ type logStore struct {
 type origin struct {
 	leading func() bool
 	commit  func() uint64
-	alone   func() bool // no other node has a vote
+	alone   func() bool   // no other node has a vote
+	last    func() uint64 // where its log ends, or the snapshot that took its place
 }
 
 type storageCounters struct {
@@ -152,12 +153,25 @@ func (s *logStore) append(logs []*raft.Log) error {
 	s.disk.begin()
 	defer s.disk.end()
 	for {
-		err := s.settle(s.bolt.append(logs))
 		from := s.origin.Load()
+		err := s.dropReplaced(logs[0].Index, from)
+		if err == nil {
+			err = s.settle(s.bolt.append(logs))
+		}
 		if !errors.Is(err, errDiskFull) || from == nil || !from.alone() || !s.waitForSpace() {
 			return err
 		}
 	}
+}
+
+// dropReplaced removes a log that a snapshot has taken the place of, before the
+// first entry behind that. Raft removes it when it takes the snapshot over, and goes on when there is no space for that.
+func (s *logStore) dropReplaced(next uint64, from *origin) error {
+	log := *s.bolt.span.Load()
+	if log.last == 0 || next <= log.last+1 || from == nil || from.last == nil || next != from.last()+1 {
+		return nil
+	}
+	return s.DeleteRange(log.first, log.last)
 }
 
 // stamp returns the newest commit index in the stamps and the size of the data.

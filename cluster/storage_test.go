@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -357,5 +358,50 @@ func TestARecordWithoutSpaceDeniesNoEntry(t *testing.T) {
 	s, err = openLogStore(dir, 1, func(err error) { t.Error(err) })
 	require.NoError(t, err)
 	require.Equal(t, span{1, 4}, *s.bolt.span.Load())
+	require.NoError(t, s.close())
+}
+
+// TestALogThatASnapshotCouldNotRemoveGoesWithTheNextEntry: Raft goes on when the log of before finds no space to be removed, and the
+// next entry follows the snapshot. The node would end, and could not start while there is no space.
+func TestALogThatASnapshotCouldNotRemoveGoesWithTheNextEntry(t *testing.T) {
+	s, fatal := openTestStore(t, 1<<20)
+	last := uint64(9) // of the snapshot
+	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 },
+		alone: func() bool { return false }, last: func() uint64 { return last }})
+	storeRange(t, s, 1, 3)
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("needs a device that is always full: ", err)
+	}
+	room := s.bolt.extent
+	s.bolt.extent = &extentFile{full}
+	require.ErrorIs(t, s.DeleteRange(1, 3), errDiskFull)
+	next := &raft.Log{Index: 10, Term: 1, Type: raft.LogCommand}
+	require.ErrorIs(t, s.StoreLog(next), errDiskFull, "it comes again")
+	require.Equal(t, span{1, 3}, *s.bolt.span.Load())
+
+	// A start has no more space than that.
+	dir := filepath.Dir(s.bolt.path)
+	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newRaftLogger(testLog()))
+	require.NoError(t, err)
+	_, transport := raft.NewInmemTransport("")
+	sink, err := files.Create(1, 9, 1, raft.Configuration{}, 1, transport)
+	require.NoError(t, err)
+	require.NoError(t, journalState{Index: 9, held: new(sync.RWMutex)}.Persist(sink))
+	m := newMachine(newJournal(), nil)
+	require.NoError(t, m.recover(t.Context(), &snapshotStore{SnapshotStore: files, dir: dir, opened: m.restored.Store}, s))
+	require.EqualValues(t, 9, m.applied.Load())
+	require.Equal(t, span{1, 3}, *s.bolt.span.Load())
+
+	s.bolt.extent = room
+	require.NoError(t, full.Close())
+	require.NoError(t, s.StoreLog(next))
+	last = 10
+	require.Equal(t, span{10, 10}, *s.bolt.span.Load())
+	require.ErrorIs(t, s.GetLog(3, &raft.Log{}), raft.ErrLogNotFound)
+	require.Empty(t, *fatal)
+
+	require.Error(t, s.StoreLog(&raft.Log{Index: 12, Term: 1, Type: raft.LogCommand}), "a gap that no snapshot fills")
+	require.Len(t, *fatal, 1)
 	require.NoError(t, s.close())
 }
