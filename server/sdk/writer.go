@@ -13,6 +13,9 @@ import (
 	"github.com/flagraft/flagraft/server/route"
 )
 
+// msgIncrement asks for no repetition, and goes without Retry-After, at which clients repeat by themselves.
+const msgIncrement = "The increment may have been done, or be done yet. Look at the trait before you send it again."
+
 // outcome is what became of a write.
 type outcome struct {
 	index   uint64
@@ -79,6 +82,9 @@ func (s *SDK) store(ctx *fasthttp.RequestCtx, ops []identity.Op) (uint64, []iden
 		}
 		if errors.Is(o.err, fsm.ErrNewcomers) {
 			return 0, nil, route.Unavailable("The environment gets too many new identities in this second; try again.", 1)
+		}
+		if ops[0].Kind == identity.KindIncrement && !errors.Is(o.err, fsm.ErrOverloaded) { // it may be under way, and would count twice
+			return 0, nil, route.Detail(fasthttp.StatusServiceUnavailable, msgIncrement)
 		}
 		return 0, nil, route.Unavailable("The write is not known to be stored; try again.", 1)
 	}
