@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/server/requestid"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -145,6 +146,7 @@ func (s *SDK) stream(ctx *fasthttp.RequestCtx, m *route.Match, d dialect) {
 	if st.chunked {
 		h.SetContentLength(-1)
 	}
+	requestid.Answer(ctx, nil) // the server puts it into answers that it writes itself
 	st.hello = append([]byte(nil), h.Header()...)
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(c net.Conn) {

@@ -170,7 +170,7 @@ func TestStreamOnTheWire(t *testing.T) {
 		require.NoError(t, err)
 		defer c.Close()
 		require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
-		_, err = fmt.Fprintf(c, "GET /sse/environments/%s/stream HTTP/%s\r\nHost: h\r\n\r\n", clientKey, version)
+		_, err = fmt.Fprintf(c, "GET /sse/environments/%s/stream HTTP/%[2]s\r\nHost: h\r\nX-Request-ID: stream-%[2]s\r\n\r\n", clientKey, version)
 		require.NoError(t, err)
 		r := bufio.NewReader(c)
 		expect := func() {
@@ -194,6 +194,7 @@ func TestStreamOnTheWire(t *testing.T) {
 		require.Contains(t, head.String(), "Cache-Control: no-cache\r\n")
 		require.Contains(t, head.String(), "Access-Control-Allow-Origin: *\r\n")
 		require.NotContains(t, head.String(), "Content-Length")
+		require.Equal(t, 1, strings.Count(head.String(), "X-Request-Id: stream-"+version+"\r\n"))
 		require.Equal(t, version == "1.1", strings.Contains(head.String(), "Transfer-Encoding: chunked\r\n"))
 		expect()
 		h.update()
