@@ -112,7 +112,10 @@ func TestHideSensitiveData(t *testing.T) {
 	require.Equal(t, "["+item+"}]", h.get("flags/").body)
 	require.Equal(t, `{"identifier":"x","traits":[],"flags":[`+item+`,"variant":null}]}`,
 		h.post("identities/", `{"identifier":"x","traits":[{"trait_key":"a","trait_value":1}]}`).body)
+	sent := `[{"identity":{"identifier":"x"},"trait_value":2,"trait_key":"b"}]`
+	require.Equal(t, sent, h.do("PUT", "/api/v1/traits/bulk/", clientKey, sent).body, "nothing of what was stored before")
 	h.set(func(e *fsm.Environment) { e.HideSensitiveData = false })
+	require.Contains(t, h.do("PUT", "/api/v1/traits/bulk/", clientKey, sent).body, `"trait_key":"a"`)
 	require.Contains(t, h.get("flags/").body, `"created_date":"2026`)
 }
 

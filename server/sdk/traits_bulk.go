@@ -11,7 +11,8 @@ import (
 )
 
 // putTraits is PUT /traits/bulk/: a list of traits of any identities, null
-// deletes; the answer is the whole trait list of each identity that was set one.
+// deletes; the answer is the whole trait list of each identity that was set one,
+// without what was not sent where the environment hides traits.
 func (s *SDK) putTraits(ctx *fasthttp.RequestCtx, _ *route.Match) {
 	c, ok := s.enterTraits(ctx, route.BadRequest(msgClientBulk))
 	if !ok {
@@ -47,7 +48,11 @@ func (s *SDK) putTraits(ctx *fasthttp.RequestCtx, _ *route.Match) {
 		if !ok {
 			continue // deleted since
 		}
+		shown := b.shown(op)
 		for it := rec.Traits(); it.Next(); {
+			if shown != nil && !shown[it.Key()] {
+				continue
+			}
 			if len(dst) > 1 {
 				dst = append(dst, ',')
 			}
@@ -104,6 +109,19 @@ func (b *bulkTraits) add(item route.Value, errs *route.Errors) {
 		b.upserts = append(b.upserts, upsert(b.caller, identifier))
 	}
 	b.upserts[i].Traits = append(b.upserts[i].Traits, identity.TraitOp{Key: []byte(key), Value: literal})
+}
+
+// shown are the keys of the traits that the answer may show of an identity; nil: all. Where the
+// environment hides them, these are the ones that the client has just sent: keys of SDKs are public.
+func (b *bulkTraits) shown(op identity.Op) map[string]bool {
+	if !b.view.Environment.HideSensitiveData {
+		return nil
+	}
+	keys := make(map[string]bool, len(op.Traits))
+	for _, t := range op.Traits {
+		keys[string(t.Key)] = true
+	}
+	return keys
 }
 
 // requiredText reads a text member of a hand-checked object.
