@@ -135,11 +135,27 @@ func (s *SDK) postIncrement(ctx *fasthttp.RequestCtx, m *route.Match) {
 	var value []byte
 	if len(results) == 1 && results[0].LastChange != 0 { // else it was applied by an earlier attempt
 		value = strconv.AppendInt(nil, results[0].Value, 10)
-	} else if rec, ok := s.lookup(c, []byte(in.Identifier)); ok {
-		value, _, _ = rec.Trait(in.Key)
+	} else if value, err = s.sumOf(c, in); err != nil {
+		s.fail(ctx, err)
+		return
 	}
 	dst := route.AppendString([]byte(`{"trait_key":`), in.Key)
 	dst = append(append(dst, `,"trait_value":`...), value...)
 	dst = route.AppendString(append(dst, `,"identifier":`...), in.Identifier)
 	ctx.Response.SetBodyRaw(append(dst, '}'))
+}
+
+// sumOf looks up what an increment came to of which the result was lost: it may have been refused.
+func (s *SDK) sumOf(c caller, in *incrementInput) ([]byte, error) {
+	var value []byte
+	if rec, ok := s.lookup(c, []byte(in.Identifier)); ok {
+		value, _, _ = rec.Trait(in.Key)
+	}
+	if len(value) == 0 {
+		return nil, route.Detail(fasthttp.StatusServiceUnavailable, msgIncrement)
+	}
+	if _, err := strconv.ParseInt(text(value), 10, 64); err != nil {
+		return nil, s.refusal(identity.Result{Status: identity.StatusNotInteger})
+	}
+	return value, nil
 }

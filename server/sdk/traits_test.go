@@ -1,12 +1,15 @@
 package sdk
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
 )
 
 func TestTraits(t *testing.T) {
@@ -153,4 +156,30 @@ func TestDeprecatedRoutes(t *testing.T) {
 	require.NotEqual(t, state.ID, over.ID)
 	require.Equal(t, 2, h.FSM.State().Identities().Environment(h.env.ID).Count())
 	require.Equal(t, 200, h.do("POST", "/api/v1/analytics/telemetry/", "", `{}`).status)
+}
+
+// forgetful loses the results, as when a batch had been applied by an attempt whose answer was lost.
+type forgetful struct{ IdentityWriter }
+
+func (w forgetful) Write(ctx context.Context, ops []identity.Op) (uint64, []identity.Result, error) {
+	index, _, err := w.IdentityWriter.Write(ctx, ops)
+	return index, nil, err
+}
+
+func TestIncrementWhoseResultIsLost(t *testing.T) {
+	h := newHouse(t, func(c *Config) { c.Identities = forgetful{c.Identities} })
+	h.post("identities/", `{"identifier":"b","traits":[{"trait_key":"text","trait_value":"x"}]}`)
+	one := func(key string) answer {
+		return h.post("traits/increment-value/", `{"identifier":"b","trait_key":"`+key+`","increment_by":1}`)
+	}
+	require.Equal(t, `{"trait_key":"n","trait_value":1,"identifier":"b"}`, one("n").body)
+	r := one("text")
+	require.Equal(t, 400, r.status, r.body)
+	require.Equal(t, `["Trait is not an integer."]`, r.body)
+	for i := range 300 { // until the identity takes no more
+		h.post("traits/", fmt.Sprintf(`{"identity":{"identifier":"b"},"trait_key":"fill%d","trait_value":"%s"}`, i, strings.Repeat("x", max(1, 2000-50*(i/5)))))
+	}
+	r = one(strings.Repeat("k", 200))
+	require.Equal(t, 503, r.status, r.body)
+	require.Equal(t, `{"detail":"`+msgIncrement+`"}`, r.body)
 }
