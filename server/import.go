@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fxamacker/cbor/v2"
+	"github.com/google/uuid"
 	"github.com/valyala/fasthttp"
 
 	"github.com/flagraft/flagraft/cluster"
@@ -50,7 +51,7 @@ func (n *Node) importRows() []route.Row {
 	return []route.Row{{Method: "POST", Path: importPath, OperationID: "flagraft_v1_import_create", Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Refusals: []int{400, 413, 503, 507},
 		Summary: "Import projects from an export.", Status: 200,
 		Description: "Each project is imported whole or not at all, in the order of the document, with ids of its own; keys that are taken are made anew. " +
-			"Organisations are found by name, or made; ?into=ID names one. A project whose name the organisation has already is refused, so that a " +
+			"Organisations are found by uuid and name, then by name, or made; those of one document stay apart; ?into=ID names one. A project whose name the organisation has already is refused, so that a " +
 			"request may be repeated. At most 16 MB.",
 		Handler: route.Raw(n.serveImport, portable.Document{}, importedProjects{})}}
 }
@@ -148,7 +149,7 @@ func (n *Node) importDocument(ctx context.Context, ask *importRequest) (done imp
 	for i := range d.Organisations {
 		o := &d.Organisations[i]
 		for j := range o.Projects {
-			p := projectImport{node: n, organisation: o, project: &o.Projects[j], ask: ask}
+			p := projectImport{node: n, organisation: o, others: d.Others(i), project: &o.Projects[j], ask: ask}
 			if err := p.run(ctx); err != nil {
 				return done, index, err
 			}
@@ -166,6 +167,7 @@ var errImportIdentities = errors.New("identities were refused")
 type projectImport struct {
 	node         *Node
 	organisation *portable.Organisation
+	others       []uuid.UUID // of the document's other organisations
 	project      *portable.Project
 	ask          *importRequest
 	environments []uint64
@@ -183,7 +185,7 @@ func (p *projectImport) run(ctx context.Context) error {
 	if err == nil {
 		var w fsm.Written
 		w, err = p.node.writer.Write(ctx, p.ask.Author, func(tx *fsm.Tx) (err error) {
-			p.done, err = p.project.Import(tx, p.organisation, portable.Target{Organisation: p.ask.Into, User: p.ask.Author.User,
+			p.done, err = p.project.Import(tx, p.organisation, portable.Target{Organisation: p.ask.Into, Others: p.others, User: p.ask.Author.User,
 				Environments: p.environments, Limits: p.node.settings.ImportLimits()})
 			return err
 		})

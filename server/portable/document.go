@@ -29,6 +29,16 @@ type Document struct {
 	Organisations []Organisation `json:"organisations"`
 }
 
+// Others are the uuids of the organisations beside the one at an index.
+func (d *Document) Others(index int) (out []uuid.UUID) {
+	for i, o := range d.Organisations {
+		if i != index {
+			out = append(out, o.UUID)
+		}
+	}
+	return out
+}
+
 // Organisation is an organisation's settings and projects.
 type Organisation struct {
 	UUID                         uuid.UUID `json:"uuid"`

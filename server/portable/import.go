@@ -72,9 +72,10 @@ type importer struct {
 
 // Target is where a project is imported to.
 type Target struct {
-	Organisation uint64   // 0: the one with the document's name, or a new one
-	User         uint64   // administrator of a new organisation; 0: nobody
-	Environments []uint64 // reserved ids of the project's environments
+	Organisation uint64      // 0: the one with the document's name, or a new one
+	Others       []uuid.UUID // the document's other organisations, which may have the same name
+	User         uint64      // administrator of a new organisation; 0: nobody
+	Environments []uint64    // reserved ids of the project's environments
 	Limits       Limits
 }
 
@@ -83,7 +84,7 @@ func (p *Project) Import(tx *fsm.Tx, o *Organisation, to Target) (Imported, erro
 	if err := p.within(to.Limits); err != nil {
 		return Imported{}, err
 	}
-	org, err := o.find(tx, to.Organisation, to.User)
+	org, err := o.find(tx, to)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -116,15 +117,20 @@ func (p *Project) Import(tx *fsm.Tx, o *Organisation, to Target) (Imported, erro
 	return done, nil
 }
 
-func (o *Organisation) find(tx *fsm.Tx, into, user uint64) (uint64, error) {
-	if into != 0 {
-		if _, ok := fsm.Organisations.Get(tx, into); !ok {
-			return 0, &Invalid{fmt.Sprintf("organisation %d", into), "it does not exist"}
+// find finds the organisation to import to, or makes it. Names are not unique: of two organisations of one document that are called the same,
+// neither gets the projects of the other, whose members would see them.
+func (o *Organisation) find(tx *fsm.Tx, to Target) (uint64, error) {
+	if to.Organisation != 0 {
+		if _, ok := fsm.Organisations.Get(tx, to.Organisation); !ok {
+			return 0, &Invalid{fmt.Sprintf("organisation %d", to.Organisation), "it does not exist"}
 		}
-		return into, nil
+		return to.Organisation, nil
+	}
+	if have, ok := fsm.OrganisationsByUUID.First(tx, o.UUID); ok && have.Name == o.Name {
+		return have.ID, nil
 	}
 	for have := range fsm.Organisations.Refs(tx) {
-		if have.Name == o.Name {
+		if have.Name == o.Name && !slices.Contains(to.Others, have.UUID) {
 			return have.ID, nil
 		}
 	}
@@ -132,8 +138,8 @@ func (o *Organisation) find(tx *fsm.Tx, into, user uint64) (uint64, error) {
 		PersistTraitData: o.PersistTraitData, StopServingFlags: o.StopServingFlags, FeatureAnalytics: o.FeatureAnalytics,
 		RestrictProjectCreateToAdmin: o.RestrictProjectCreateToAdmin, Force2FA: o.Force2FA, WebhookNotificationEmail: o.WebhookNotificationEmail,
 		SubscriptionUUID: tx.NewUUID()})
-	if user != 0 {
-		fsm.Memberships.Put(tx, fsm.Membership{Organisation: org.ID, User: user, Role: fsm.RoleAdmin, DateJoined: tx.Now()})
+	if to.User != 0 {
+		fsm.Memberships.Put(tx, fsm.Membership{Organisation: org.ID, User: to.User, Role: fsm.RoleAdmin, DateJoined: tx.Now()})
 	}
 	return org.ID, nil
 }
