@@ -1,8 +1,10 @@
+import { browser, tab } from './storage'
+
 // The account's token. Only this module knows where it is kept; it is handed to the two places that send it, request.ts and the worker
 // (docs/adr/0013-console.md says why it is no cookie).
 const key = 'flagraft.token'
 
-let token = sessionStorage.getItem(key) ?? localStorage.getItem(key)
+let token = tab.get(key) ?? browser.get(key)
 
 /** Whether somebody is signed in. */
 export const hasToken = () => token !== null
@@ -14,13 +16,14 @@ export const authorization = () => (token === null ? undefined : `Token ${token}
 export function setToken(value: string, stay: boolean) {
   forgetToken()
   token = value
-  ;(stay ? localStorage : sessionStorage).setItem(key, value)
+  const kept = stay ? browser : tab
+  kept.set(key, value)
 }
 
 /** forgetToken leaves alone what another tab has kept since: who signed in there stays so. */
 export function forgetToken() {
-  for (const kept of [sessionStorage, localStorage]) {
-    if (kept.getItem(key) === token) kept.removeItem(key)
+  for (const kept of [tab, browser]) {
+    if (kept.get(key) === token) kept.remove(key)
   }
   token = null
 }

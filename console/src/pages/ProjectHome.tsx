@@ -9,7 +9,7 @@ import { environmentKey, useEnvironmentList } from '../state/place'
 export function ProjectHome({ project }: { project: number }) {
   const { route } = useLocation()
   const { data, error, loading } = useEnvironmentList(project)
-  const environments = loading ? undefined : data?.results // while they are read again, one may be gone: the one that was just deleted
+  const environments = loading ? undefined : data // while they are read again, one may be gone: the one that was just deleted
   const to = environments?.find(e => e.api_key === environmentKey.value) ?? environments?.[0]
   useEffect(() => {
     if (to) route(environmentLink(project, to.api_key, 'features'), true)

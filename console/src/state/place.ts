@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals'
-import { useQuery } from '../api/query'
+import { useList, useQuery } from '../api/query'
+import { browser } from '../api/storage'
 import type { Environment, Organisation, Page, Project } from '../api/types'
 
 // Where we are: organisation, project, environment. The address tells; where it does not, what was chosen last.
@@ -14,7 +15,7 @@ interface Place {
 
 function read(): Place {
   try {
-    return JSON.parse(localStorage.getItem(key) ?? '{}') as Place
+    return JSON.parse(browser.get(key) ?? '{}') as Place
   } catch {
     return {}
   }
@@ -27,7 +28,7 @@ export function go(to: Place) {
   const next = { ...place.peek(), ...to }
   if (JSON.stringify(next) === JSON.stringify(place.peek())) return
   place.value = next
-  localStorage.setItem(key, JSON.stringify(next))
+  browser.set(key, JSON.stringify(next))
 }
 
 export const organisationID = computed(() => place.value.organisation)
@@ -54,14 +55,14 @@ export function useProjects(organisation: number | undefined) {
 }
 
 export const useEnvironmentList = (project: number | undefined) =>
-  useQuery<Page<Environment>>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment', ...rights])
+  useList<Environment>(project === undefined ? null : `/api/v1/environments/?project=${project}`, ['Environment', ...rights])
 
-export const useEnvironments = (project: number | undefined) => useEnvironmentList(project).data?.results
+export const useEnvironments = (project: number | undefined) => useEnvironmentList(project).data
 
 /** useNamedEnvironment is the environment with a key, or why there is none. */
 export function useNamedEnvironment(project: number, key: string): { environment?: Environment | undefined; error?: string | undefined } {
   const { data, error, loading } = useEnvironmentList(project)
-  const environment = data?.results.find(e => e.api_key === key)
+  const environment = data?.find(e => e.api_key === key)
   return environment ? { environment } : { error: error ?? (data && !loading ? 'There is no such environment.' : undefined) }
 }
 
