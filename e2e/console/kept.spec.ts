@@ -1,4 +1,4 @@
-import { createServer, request, type ServerResponse } from 'node:http'
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test, type Page } from '@playwright/test'
 import { api, identify, key, nodes, startDemo } from './demo'
@@ -16,35 +16,77 @@ const open = async (page: Page, feature: { id: number }, tab = '') => {
   await page.goto(`${features()}/${feature.id}${tab && '/' + tab}`)
 }
 
-test('what changes before the stream begins is shown', async ({ page }) => {
-  await make('early')
-  const held: (() => void)[] = []
-  const between = createServer((asked, answer: ServerResponse) => {
-    const pass = () => {
+/** between stands before a node; take may answer itself, hold a request, or stop what comes back of it. */
+async function between(take: (asked: IncomingMessage, answer: ServerResponse, pass: () => void) => void, piece = (_: IncomingMessage) => true) {
+  const server = createServer((asked, answer) => {
+    take(asked, answer, () => {
       const on = request(nodes[0]!.origin + asked.url, { method: asked.method!, headers: asked.headers }, from => {
         answer.writeHead(from.statusCode!, from.headers)
         answer.flushHeaders()
-        from.pipe(answer)
+        from.on('data', d => piece(asked) && answer.write(d)).on('end', () => answer.end())
       })
       on.on('error', () => answer.destroy())
       answer.on('close', () => on.destroy())
       asked.pipe(on)
-    }
-    if (asked.url === '/api/flagraft/v1/events/') held.push(pass)
-    else pass()
+    })
   })
-  await new Promise<void>(done => between.listen(0, '127.0.0.1', done))
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
+}
+
+const stream = '/api/flagraft/v1/events/'
+const toggle = async (name: string, enabled: boolean) => {
+  const [state] = (await api.send('GET', `/api/v1/environments/${key}/featurestates/?feature_name=${name}`)).results
+  await api.send('PATCH', `/api/v1/environments/${key}/featurestates/${state.id}/`, { enabled })
+}
+
+test('what changes before the stream begins is shown', async ({ page }) => {
+  await make('early')
+  const held: (() => void)[] = []
+  const { origin, close } = await between((asked, _, pass) => (asked.url === stream ? held.push(pass) : pass()))
   try {
-    await signIn(page, `http://127.0.0.1:${(between.address() as AddressInfo).port}`)
+    await signIn(page, origin)
     await expect(page.getByRole('switch', { name: 'early' })).not.toBeChecked()
     await expect.poll(() => held.length).toBeGreaterThan(0)
-    const [state] = (await api.send('GET', `/api/v1/environments/${key}/featurestates/?feature_name=early`)).results
-    await api.send('PATCH', `/api/v1/environments/${key}/featurestates/${state.id}/`, { enabled: true })
+    await toggle('early', true)
     held.forEach(pass => pass())
     await expect(page.getByRole('switch', { name: 'early' })).toBeChecked()
   } finally {
-    between.closeAllConnections()
-    between.close()
+    close()
+  }
+})
+
+test('a node that is cut off from the others is left, also by the stream', async ({ page }) => {
+  await make('mine')
+  await make('theirs')
+  let cut = false
+  const { origin, close } = await between(
+    (asked, answer, pass) => {
+      if (!cut || !['POST', 'PUT', 'PATCH', 'DELETE'].includes(asked.method!)) return pass()
+      answer.writeHead(503, { 'Content-Type': 'application/json' }).end('{"detail":"No leader could be reached; nothing was done."}')
+    },
+    asked => !cut || asked.url !== stream,
+  )
+  try {
+    await signIn(page, origin)
+    await toggle('theirs', true)
+    await expect(page.getByRole('switch', { name: 'theirs' })).toBeChecked() // the stream is there
+    cut = true
+    await page.getByRole('switch', { name: 'mine' }).click()
+    await expect(receipt(page, 'mine switched on')).toContainText('live on 3 of 3 nodes')
+    await expect(page.getByRole('alert').filter({ hasText: `Node ${new URL(origin).host} lost` })).toBeVisible()
+    await expect
+      .poll(async () => {
+        await toggle('theirs', false)
+        return page.getByRole('switch', { name: 'theirs' }).isChecked()
+      })
+      .toBe(false)
+  } finally {
+    close()
   }
 })
 

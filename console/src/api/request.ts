@@ -33,7 +33,7 @@ let written = { index: '', origin: '' }
 let unknown = { what: '', key: '' }
 
 /**
- * request asks the API. A node that cannot be reached is left for another one: reads are simply asked again; writes carry an Idempotency-Key,
+ * request asks the API. A node that cannot be reached, or cannot answer now (503), is left for another one: reads are simply asked again; writes carry an Idempotency-Key,
  * so that none is done twice, also not when somebody sends again what nobody knows to be done. A node that has not seen our last write waits
  * until it has (Flagraft-Min-Index).
  */
@@ -44,14 +44,23 @@ export async function request<T>(method: Method, path: string, options: Options 
   const done = (known: boolean) => {
     if (method !== 'GET') unknown = known ? { what: '', key: '' } : { what, key }
   }
-  for (const base of candidates()) {
-    const reply = await attempt(base, method, path, key, options)
-    if (reply === null) continue
+  const answer = (base: string, reply: Reply) => {
     offline.value = false
-    moved(base)
     done(reply.response.status < 500)
     return read<T>(method, base, reply)
   }
+  let unable: [string, Reply] | undefined
+  for (const base of candidates()) {
+    const reply = await attempt(base, method, path, key, options)
+    if (reply === null) continue
+    if (reply.response.status === 503) {
+      unable ??= [base, reply] // cut off, or too busy: another one may be able
+      continue
+    }
+    moved(base)
+    return answer(base, reply)
+  }
+  if (unable) return answer(...unable)
   done(false)
   offline.value = true
   throw new Unreachable()

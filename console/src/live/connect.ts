@@ -1,5 +1,5 @@
 import workerURL from './worker?sharedworker&url'
-import { follow, type News, type Source } from './follow'
+import { Following, type News, type Source } from './follow'
 
 /** Connection is a place in the stream. */
 export interface Connection {
@@ -10,7 +10,12 @@ export interface Connection {
 
 /** connect follows the changes for one account, through the worker where there is one. */
 export function connect(account: number, source: Source, hear: (n: News) => void): Connection {
-  return typeof SharedWorker === 'undefined' ? direct(source, hear) : shared(account, source, hear)
+  if (typeof SharedWorker === 'undefined') return direct(source, hear)
+  try {
+    return shared(account, source, hear)
+  } catch {
+    return direct(source, hear) // a browser that is told to keep nothing refuses it
+  }
 }
 
 // The policy names the only address that a worker of ours may have.
@@ -45,9 +50,4 @@ function shared(account: number, source: Source, hear: (n: News) => void): Conne
   }
 }
 
-function direct(first: Source, hear: (n: News) => void): Connection {
-  let source = first
-  const running = new AbortController()
-  void follow(() => source, hear, running.signal)
-  return { use: s => (source = s), close: () => running.abort() }
-}
+const direct = (source: Source, hear: (n: News) => void): Connection => new Following(source, hear)

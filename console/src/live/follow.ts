@@ -19,14 +19,16 @@ export interface Source {
   authorization: string
   /** Where to ask, the best first. */
   origins: string[]
+  /** A node that was given up though its stream may be alive: it is cut off from the others, and hears of nothing. */
+  left?: string
 }
 
 const path = '/api/flagraft/v1/events/'
 const silence = 40_000 // the server says something every 15 s
 
-/** follow runs until the signal ends it. It goes from node to node as they fail. */
-export async function follow(source: () => Source, tell: (n: News) => void, signal: AbortSignal) {
-  let epoch = ''
+/** follow runs until the signal ends it. It goes from node to node as they fail. again: another one went before, and something may have been missed. */
+export async function follow(source: () => Source, tell: (n: News) => void, signal: AbortSignal, again = false) {
+  let epoch = again ? 'before' : ''
   for (let turn = 0; !signal.aborted; turn++) {
     const { authorization, origins } = source()
     const origin = origins[turn % origins.length]!
@@ -43,6 +45,41 @@ export async function follow(source: () => Source, tell: (n: News) => void, sign
     if (read) turn-- // the same node first: it may only have restarted the connection
     else tell({ kind: 'down', origin })
     await new Promise(done => setTimeout(done, Math.min(200 * (turn + 1), 2000)))
+  }
+}
+
+/** Following is a follow that can be sent elsewhere. */
+export class Following {
+  private at = ''
+  private running = new AbortController()
+
+  constructor(
+    private source: Source,
+    private readonly tell: (n: News) => void,
+  ) {
+    this.run(false)
+  }
+
+  use(source: Source) {
+    this.source = source
+    if (source.left !== this.at || this.at === '') return
+    this.close()
+    this.running = new AbortController()
+    this.run(true)
+  }
+
+  close() {
+    this.running.abort()
+    this.at = ''
+  }
+
+  private run(again: boolean) {
+    const hear = (n: News) => {
+      if (n.kind === 'up') this.at = n.origin
+      if (n.kind === 'down') this.at = ''
+      this.tell(n)
+    }
+    void follow(() => this.source, hear, this.running.signal, again)
   }
 }
 

@@ -1,12 +1,12 @@
-import { follow, type News, type Source } from './follow'
+import { Following, type News, type Source } from './follow'
 
 // The shared worker: one stream for all tabs of an account in this browser.
 
 declare const self: SharedWorkerGlobalScope
 
 const tabs = new Set<MessagePort>()
-let source: Source | null = null
-let running: AbortController | null = null
+let authorization = ''
+let following: Following | null = null
 
 const tell = (n: News) => tabs.forEach(t => t.postMessage(n))
 
@@ -19,19 +19,14 @@ self.onconnect = e => {
       return
     }
     tabs.add(tab)
-    if (source?.authorization !== data.authorization) stop()
-    source = data
-    start()
+    if (authorization !== data.authorization) stop()
+    authorization = data.authorization
+    if (following) following.use(data)
+    else following = new Following(data, tell)
   }
 }
 
-function start() {
-  if (running) return
-  running = new AbortController()
-  void follow(() => source!, tell, running.signal)
-}
-
 function stop() {
-  running?.abort()
-  running = null
+  following?.close()
+  following = null
 }

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { candidates, learn, type NodeList } from '../api/nodes'
+import { candidates, learn, origin, type NodeList } from '../api/nodes'
 import { changed, changedAll } from '../api/query'
 import { get } from '../api/request'
 import { authorization } from '../api/token'
@@ -14,6 +14,7 @@ export const live = signal(false)
 let connection: Connection | null = null
 let account = 0
 let timer = 0
+let unfollow = () => {}
 
 const source = () => ({ authorization: authorization() ?? '', origins: candidates() })
 
@@ -22,10 +23,16 @@ export function openLive(user: number) {
   closeLive()
   account = user
   connection = connect(user, source(), hear)
+  let at = origin.peek()
+  unfollow = origin.subscribe(to => {
+    if (to !== at) connection?.use({ ...source(), left: at })
+    at = to
+  })
   timer = window.setInterval(() => void refreshNodes().catch(() => {}), 15_000)
 }
 
 export function closeLive() {
+  unfollow()
   connection?.close()
   connection = null
   live.value = false
