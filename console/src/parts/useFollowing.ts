@@ -6,7 +6,7 @@ const left = new Map<string, { from: unknown; draft: unknown; mine: unknown }>()
 
 /**
  * useFollowing is a draft of what is stored. When that changes meanwhile, merge says what becomes of the draft: by default the members that
- * changed are as they are stored now, and what was typed into the others stays. Whoever saves it calls sending before: what is typed after that
+ * changed are as they are stored now, and what was typed into the others stays. Whoever saves it does so in sending: what is typed after that
  * stays, too, when the saved draft comes back. A draft with a name outlives its form. Where somebody else's change took the place of what was
  * typed, overtaken brings that back.
  */
@@ -44,9 +44,14 @@ export function useFollowing<T extends object>(stored: T, merge: (from: T, to: T
     setMine(undefined)
     setDraft(stored)
   }
-  const sending = () => {
+  const sending = async <A>(save: () => Promise<A>): Promise<A> => {
     sent.current = draft
-    setMine(undefined)
+    const answer = await save()
+    // Not before: a refusal leaves it. What was overtaken meanwhile stays as well.
+    setMine(m => (m === mine ? undefined : m))
+    const kept = key && left.get(key)
+    if (kept && kept.mine === mine) kept.mine = undefined
+    return answer
   }
   const overtaken = mine && (() => (setMine(undefined), setDraft(mine)))
   return { draft, setDraft, dirty, sending, discard, overtaken }

@@ -50,10 +50,7 @@ export function useForm<T>(submit: () => Promise<T>, done?: (made: T) => void): 
  */
 export function useDraft<T extends Record<string, string>>(first: T, submit: (draft: T) => Promise<unknown>, { name, done }: { name?: string; done?: () => void } = {}) {
   const { draft, setDraft, dirty, sending, overtaken } = useFollowing(first, undefined, name)
-  const form = useForm(() => {
-    sending()
-    return submit(draft)
-  }, done)
+  const form = useForm(() => sending(() => submit(draft)), done)
   const field = (of: keyof T & string) => ({ value: draft[of], change: (value: string) => setDraft({ ...draft, [of]: value }), error: form.fields[of] })
   return { draft, setDraft, dirty, form: { ...form, overtaken }, field }
 }

@@ -27,10 +27,9 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
 
   const add = (id: number) =>
     setDraft([...draft, { segment: { id }, enabled: flag.environment_default.enabled, value: flag.environment_default.value, variants: flag.environment_default.variants }])
-  const form = useForm(() => {
-    sending()
-    return saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`))
-  })
+  const form = useForm(() =>
+    sending(() => saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`))),
+  )
 
   return (
     <section class="block" aria-labelledby="segment-overrides">

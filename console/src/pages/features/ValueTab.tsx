@@ -24,13 +24,12 @@ export function ValueTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const valid = sum(draft.variants) <= 100 && (draft.value?.type !== 'integer' || /^-?\d+$/.test(draft.value.value))
 
   const form = useForm(() => {
-    sending()
     const state: Partial<FlagState> = {}
     const undo: Partial<FlagState> = {}
     if (!sameValue(draft.value, before.value)) [state.value, undo.value] = [draft.value, before.value]
     if (JSON.stringify(draft.variants) !== JSON.stringify(before.variants)) [state.variants, undo.variants] = [draft.variants, before.variants]
     const label = 'value' in state ? `${feature.name} set to ${shown(untyped(draft.value))}` : `Shares of ${feature.name} changed`
-    return save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`))
+    return sending(() => save(spot, state, label, () => save(spot, undo, `${feature.name} as it was before`)))
   })
   const remove = useOnce(
     (o: MultivariateOption) =>

@@ -36,8 +36,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
   const { draft, setDraft, dirty, sending, discard, overtaken } = useFollowing(before, undefined, segment ? `segment ${segment.id}` : `new segment of ${project}`)
   const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
 
-  const form = useForm(async () => {
-    sending()
+  const form = useForm(() => sending(async () => {
     const body = { ...draft, rules: sent(draft.rules), project }
     if (!segment) {
       const made = await write<RuledSegment>('POST', segmentsPath(project), body, { label: `Segment ${draft.name} made`, models: segmentModels, quiet: true })
@@ -48,7 +47,7 @@ export function SegmentEditor({ project, segment }: { project: number; segment?:
     const save = (d: Draft, label: string, undo?: () => unknown): Promise<unknown> =>
       write('PATCH', `${segmentsPath(project)}${segment.id}/`, { ...d, rules: sent(d.rules) }, { label, models: segmentModels, environment: environment?.api_key, undo, quiet: !!undo })
     await save(draft, `Segment ${draft.name} changed`, () => save(before, `Segment ${before.name} as before`))
-  })
+  }))
   // What is not said of a field that is shown here stands below the form.
   const rest = Object.entries(form.fields).filter(([f]) => !/^(name|description|feature)$|\.(property|operator|value)$/.test(f)).map(([, text]) => text)
 
