@@ -62,6 +62,114 @@ test('who edits what somebody else saves is told, and can have what was typed ba
   await expect(back).toHaveCount(0) // nothing was typed
 })
 
+test('a refused save leaves what was typed to be brought back', async ({ page }) => {
+  const { id } = await make('refused', { initial_value: 'old' })
+  const state = `/api/__future__/environments/${key}/features/${id}/`
+  await go(page, `/projects/1/environments/${key}/features/${id}`)
+  const value = panel(page).getByRole('textbox', { name: 'Value of refused' })
+  await value.fill('mine, of an hour')
+  await api.send('PATCH', state, { environment_default: { value: { type: 'string', value: 'theirs' } } })
+  await expect(value).toHaveValue('theirs')
+  await value.fill('something shorter')
+  await page.route(`**${state}`, r => (r.request().method() === 'PATCH' ? r.fulfill({ status: 507, json: { detail: 'The cluster is read-only.' } }) : r.fallback()))
+  await panel(page).getByRole('button', { name: 'Save', exact: true }).click()
+  await expect(receipt(page, 'refused set to')).toContainText('read-only')
+  const back = panel(page).getByRole('button', { name: 'Bring back mine' })
+  await back.click()
+  await expect(value).toHaveValue('mine, of an hour')
+  await page.unroute(`**${state}`)
+  await panel(page).getByRole('button', { name: 'Save', exact: true }).click()
+  await expect(receipt(page, 'refused set to mine')).toContainText('live on 1 of 1 node')
+  await expect(back).toHaveCount(0)
+})
+
+test('the list does not save over what somebody else set while one typed', async ({ page }) => {
+  const { id } = await make('cell', { initial_value: 'old' })
+  const stored = async () => (await api.send('GET', `/api/__future__/environments/${key}/features/${id}/`)).environment_default.value.value
+  await go(page, `/projects/1/environments/${key}/features`)
+  await page.getByRole('button', { name: 'Value of cell: old. Edit' }).click()
+  const input = page.getByRole('textbox', { name: 'Value of cell' })
+  await input.fill('mine')
+  const read = page.waitForResponse(r => r.url().includes('/projects/1/features/?environment='))
+  await api.send('PATCH', `/api/__future__/environments/${key}/features/${id}/`, { environment_default: { value: { type: 'string', value: 'theirs' } } })
+  await (await read).finished()
+  await page.getByRole('main').evaluate(() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))) // it is drawn
+  await input.press('Enter')
+  await expect(receipt(page, 'cell not saved')).toContainText('set to theirs meanwhile')
+  expect(await stored()).toBe('theirs')
+  await expect(input).toHaveValue('mine')
+  await input.press('Enter')
+  await expect(receipt(page, 'cell set to mine')).toBeVisible()
+  expect(await stored()).toBe('mine')
+})
+
+test('the history names a segment whose override went on a newer page', async ({ page }) => {
+  const { id } = await make('paged')
+  const change = (model: string, id: number, change_type: string, target: number | null, name: string, changes: object[]) => ({ model, id, change_type, scope: 'segment', target, name, changes })
+  const event = (id: number, ...changes: object[]) => ({ id, index: id, time: '2026-01-01T00:00:00Z', author: { user: 1, name: 'Ann' }, changes })
+  const newer = event(2, change('FeatureSegment', 7, 'DELETE', 3, 'beta', [{ field: 'priority', old: 0, new: null }]))
+  const older = event(1, change('FeatureState', 9, 'CREATE', null, '', [{ field: 'feature_segment', old: null, new: 7 }, { field: 'enabled', old: null, new: true }]))
+  await page.route('**/history/*', r => {
+    const second = r.request().url().includes('before=')
+    return r.fulfill({ json: { next: second ? null : `${new URL(r.request().url()).pathname}?before=2`, results: [second ? older : newer] } })
+  })
+  await go(page, `/projects/1/environments/${key}/features/${id}/history`)
+  await panel(page).getByRole('button', { name: 'Older' }).click()
+  await expect(panel(page).locator('.history-event')).toContainText('Switched on for beta')
+})
+
+test('more environments than a page holds are all there', async ({ page }) => {
+  await page.route('**/api/v1/environments/?project=1*', r => r.continue({ url: r.request().url().replace(/&page_size=\d+/, '') + '&page_size=1' }))
+  const other = (await api.environments()).find(e => e.name === 'Production')!
+  await go(page, `/projects/1/environments/${other.api_key}/features`)
+  await expect(page.getByRole('switch', { name: 'banner_text' })).toBeVisible()
+  await page.getByRole('button', { name: /^Environment:/ }).click()
+  await expect(page.getByRole('menuitemradio')).toHaveText([/Development/, /Production/])
+})
+
+test('of many identity overrides some are shown first', async ({ page }) => {
+  const { id } = await make('crowded')
+  const results = Array.from({ length: 250 }, (_, n) => ({
+    identifier: `user${n}`, identity_uuid: `00000000-0000-0000-0000-${String(n).padStart(12, '0')}`,
+    feature_state: { feature: id, enabled: true, feature_state_value: null, multivariate_feature_state_values: [], featurestate_uuid: '00000000-0000-0000-0000-000000000000' },
+  }))
+  await page.route('**/edge-identity-overrides?*', r => r.fulfill({ json: { results } }))
+  await go(page, `/projects/1/environments/${key}/features/${id}/overrides`)
+  await expect(panel(page).locator('.override')).toHaveCount(100)
+  await panel(page).getByRole('button', { name: '100 of 250: show more' }).click()
+  await panel(page).getByRole('button', { name: '200 of 250: show more' }).click()
+  await expect(panel(page).locator('.override')).toHaveCount(250)
+  await clean(page)
+})
+
+test('copying without a clipboard API leaves the focus where it was', async ({ page }) => {
+  await page.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })) // as over plain HTTP
+  const { id } = await make('copied')
+  await go(page, `/projects/1/environments/${key}/features/${id}`)
+  await panel(page).getByRole('button', { name: 'Copy the name' }).press('Enter')
+  await expect(panel(page).getByRole('button', { name: 'Copied' })).toBeFocused()
+  await page.keyboard.press('Escape')
+  await expect(panel(page)).toHaveCount(0)
+})
+
+test('a browser that keeps nothing shows the console all the same', async ({ page }) => {
+  await page.addInitScript(() => {
+    const refuse = () => {
+      throw new DOMException('Access is denied for this document.', 'SecurityError')
+    }
+    for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: refuse })
+    Object.defineProperty(window, 'SharedWorker', { value: refuse })
+  })
+  const { id } = await make('forgotten')
+  await signIn(page, nodes[0]!.origin)
+  await expect(page.getByRole('switch', { name: 'forgotten' })).not.toBeChecked()
+  await api.send('PATCH', `/api/__future__/environments/${key}/features/${id}/`, { environment_default: { enabled: true } })
+  await expect(page.getByRole('switch', { name: 'forgotten' })).toBeChecked() // the stream is there
+  await page.getByRole('button', { name: /^Account|admin@example.com/ }).first().click()
+  await page.getByRole('menuitemradio', { name: 'Dark' }).click()
+  await expect(page.locator('html')).toHaveAttribute('data-theme', 'dark')
+})
+
 test('others who change the order or add an override take no edited one away', async ({ page }) => {
   const { id } = await make('in order')
   const [a, b, c] = [(await segment('order a')).id, (await segment('order b')).id, (await segment('order c')).id]

@@ -32,5 +32,6 @@ function copyByHand(text: string, near: HTMLElement) {
   area.select()
   const copied = document.execCommand('copy')
   area.remove()
+  near.focus() // or Escape would reach nothing
   if (!copied) throw new Error('The browser refuses it.')
 }

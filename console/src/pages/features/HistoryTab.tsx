@@ -1,21 +1,22 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { useQuery } from '../../api/query'
 import type { Flag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
 import { ago, moment } from '../../parts/time'
 import { useOnce } from '../../parts/useOnce'
 import { featureModels, type Spot } from './flag'
-import { lines, linked, paired, type FeatureEvent } from './history'
+import { lines, linked, paired, type FeatureEvent, type Links } from './history'
 import { undoing } from './undo'
 
 /** HistoryTab is what happened to the feature here: who, when, from what to what, and back. */
 export function HistoryTab({ spot, flag }: { spot: Spot; flag: Flag }) {
   const { environment, feature } = spot
   const [before, setBefore] = useState<string[]>([]) // where the pages begin that were gone through
+  const seen = useRef<Links>({ links: new Map(), states: new Map() }).current
   const path = `/api/flagraft/v1/environments/${encodeURIComponent(environment.api_key)}/features/${feature.id}/history/?limit=50`
   const history = useQuery<{ next: string | null; results: FeatureEvent[] }>(before.length > 0 ? `${path}&before=${before.at(-1)}` : path, featureModels)
   if (history.error && !history.data) return <Empty icon="alert" title={history.error} />
-  const events = linked(history.data?.results ?? []).map(paired).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
+  const events = linked(history.data?.results ?? [], seen).map(paired).map(e => ({ event: e, lines: e.changes.flatMap(lines) })).filter(e => e.lines.length > 0)
   const next = history.data?.next ?? null
   if (history.data && events.length === 0 && next === null && before.length === 0) return <Empty icon="audit" title="Nothing happened yet" />
   return (

@@ -4,6 +4,7 @@ import { get } from '../../api/request'
 import type { Scalar } from '../../api/types'
 import { write } from '../../api/write'
 import { environmentLink } from '../../links'
+import { count } from '../../parts/amount'
 import { Field } from '../../parts/Field'
 import { Icon } from '../../parts/Icon'
 import { RemoveButton } from '../../parts/RemoveButton'
@@ -22,11 +23,15 @@ interface Listed {
   results: Overridden[]
 }
 
+const step = 100 // the server gives all of them, which may be tens of thousands
+
 /** IdentityOverrides are for single identities, and come before every segment. */
 export function IdentityOverrides({ spot }: { spot: Spot }) {
   const { feature, environment } = spot
   const list = `${environmentPath(environment.api_key)}/edge-identity-overrides?feature=${feature.id}`
   const overrides = useQuery<Listed>(list, stateModels)
+  const all = overrides.data?.results ?? []
+  const [shownCount, setShownCount] = useState(step)
   // By uuid: an identifier that begins or ends with blanks, as clients may send it, would come without them and be another identity's.
   const whose = (o: Overridden) => ({ environment, identity: o })
   const stored = (o: Overridden) => whole(o.feature_state, `Override for ${o.identifier}`)
@@ -58,7 +63,7 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
       <p class="muted">For single identities, before every segment.</p>
       {overrides.error && <p class="field-error">{overrides.error}</p>}
       <ul class="overrides">
-        {overrides.data?.results.map(o => (
+        {all.slice(0, shownCount).map(o => (
           <li key={o.identity_uuid} class="override">
             <div class="override-head">
               <Icon name="identity" size={16} />
@@ -76,6 +81,11 @@ export function IdentityOverrides({ spot }: { spot: Spot }) {
           </li>
         ))}
       </ul>
+      {all.length > shownCount && (
+        <button type="button" class="button small" onClick={() => setShownCount(shownCount + step)}>
+          {count(shownCount)} of {count(all.length)}: show more
+        </button>
+      )}
       <NewOverride spot={spot} make={make} />
     </section>
   )

@@ -2,11 +2,12 @@ import { useLocation } from 'preact-iso'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { environmentLink } from '../../links'
 import { brief } from '../../parts/brief'
+import { failed } from '../../state/receipts'
 import { parse, setValue, shown, type Spot } from './flag'
 
 /**
  * ValueCell shows a value and becomes an input when it is clicked: Enter saves, Escape leaves it as it was, and what was typed when the focus goes
- * elsewhere is there again at the next click. An input would drop the ends of lines: a value
+ * elsewhere is there again at the next click. Where somebody else set it meanwhile, the first Enter tells so. An input would drop the ends of lines: a value
  * of several is edited in the panel.
  */
 export function ValueCell({ spot, query }: { spot: Spot; query: string }) {
@@ -55,6 +56,7 @@ function Editor({ spot, first, done, refused }: EditorProps) {
     // After a refusal somebody may type elsewhere by now.
     if (first === undefined || document.activeElement === document.body) input.current?.select()
   }, [])
+  const known = useRef(before)
   const over = useRef(false) // an input that goes with the focus in it loses that at last
   const end = (typed?: string) => {
     if (over.current) return
@@ -62,8 +64,13 @@ function Editor({ spot, first, done, refused }: EditorProps) {
     done(typed)
   }
   const save = () => {
-    end()
     const value = parse(text, before)
+    if (before !== known.current && value !== before) {
+      known.current = before
+      failed(`${spot.feature.name} not saved`, `It was set to ${brief(shown(before))} meanwhile. Enter saves yours, Escape leaves it so.`)
+      return
+    }
+    end()
     if (value !== before) void setValue(spot, value).catch(() => refused(text))
   }
   return (

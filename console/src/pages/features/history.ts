@@ -37,13 +37,21 @@ export interface Line {
 
 const uninteresting = new Set(['id', 'uuid', 'feature', 'environment', 'project', 'created_at', 'updated_at', 'live_from', 'version', 'seed', 'feature_version', 'feature_segment', 'identity', 'segment', 'created_date'])
 
+/** Links are what is known of links to segments, by their ids, and of the links of states. */
+export interface Links {
+  links: Map<number, FeatureChange>
+  states: Map<number, number>
+}
+
 /**
  * linked tells of states whose override went later for which segment they were: a state names its link to a segment, and the log tells of the
- * link when that goes too.
+ * link when that goes too. That may stand on a newer page: links and states are those of the pages before, and get those of this one.
  */
-export function linked(events: FeatureEvent[]): FeatureEvent[] {
-  const links = new Map(events.flatMap(e => e.changes.filter(c => c.model === 'FeatureSegment').map(c => [c.id, c])))
-  const states = new Map(events.flatMap(e => e.changes.flatMap(c => (c.model === 'FeatureState' && c.change_type !== 'UPDATE' ? [[c.id, linkOf(c)]] : []))))
+export function linked(events: FeatureEvent[], { links, states }: Links): FeatureEvent[] {
+  for (const c of events.flatMap(e => e.changes)) {
+    if (c.model === 'FeatureSegment') links.set(c.id, c)
+    if (c.model === 'FeatureState' && c.change_type !== 'UPDATE') states.set(c.id, linkOf(c))
+  }
   const named = (c: FeatureChange) => {
     if (c.model !== 'FeatureState' || c.scope !== 'segment' || c.target !== null) return c
     const link = links.get(states.get(c.id)!)
