@@ -119,7 +119,11 @@ test('the history names a segment whose override went on a newer page', async ({
 })
 
 test('more environments than a page holds are all there', async ({ page }) => {
-  await page.route('**/api/v1/environments/?project=1*', r => r.continue({ url: r.request().url().replace(/&page_size=\d+/, '') + '&page_size=1' }))
+  await page.route(/\/environments\/\?project=1/, async r => {
+    const all = (await (await r.fetch({ url: nodes[0]!.origin + '/api/v1/environments/?project=1' })).json()).results
+    const at = Number(new URL(r.request().url()).searchParams.get('page') ?? 1)
+    await r.fulfill({ json: { count: all.length, next: at < all.length ? 'more' : null, results: all.slice(at - 1, at) } })
+  })
   const other = (await api.environments()).find(e => e.name === 'Production')!
   await go(page, `/projects/1/environments/${other.api_key}/features`)
   await expect(page.getByRole('switch', { name: 'banner_text' })).toBeVisible()
