@@ -63,7 +63,7 @@ func TestANodeWithAnotherStateStops(t *testing.T) {
 			survivor := nodes[2].Admin(t)
 			write(survivor, 12)
 			require.NotZero(t, nodes[2].Metric(t, "flagraft_hash_mismatches_total")) // more than once where another check was due before the node was stopped
-			for range len(stopped) { // another verdict may have been there before the node was stopped
+			for range len(stopped) {                                                 // another verdict may have been there before the node was stopped
 				require.Same(t, nodes[wrong].Node, <-stopped, "one of the majority stopped")
 			}
 		})
