@@ -3,9 +3,7 @@ package server_test
 import (
 	"bufio"
 	"io"
-	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,11 +25,9 @@ func TestConnectionsAreClosed(t *testing.T) {
 		"TE, CL": "POST /api/v1/flags/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n" + body,
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-			require.NoError(t, err)
-			defer conn.Close()
+			conn := dial(t, n)
 			require.NoError(t, conn.SetDeadline(time.Now().Add(2*time.Second)))
-			_, err = io.WriteString(conn, request)
+			_, err := io.WriteString(conn, request)
 			require.NoError(t, err)
 			r := bufio.NewReader(conn)
 			resp, err := http.ReadResponse(r, nil)

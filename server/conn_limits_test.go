@@ -20,13 +20,8 @@ func dialers(t *testing.T, idle, head time.Duration) map[string]func() net.Conn 
 	quick := func(st *settings.Settings) { st.IdleTimeout, st.HeaderTimeout, st.ReadTimeout = idle, head, head }
 	plain, secure := servertest.Start(t, quick), startSecure(t, quick)
 	return map[string]func() net.Conn{
-		"plain": func() net.Conn {
-			c, err := net.Dial("tcp", strings.TrimPrefix(plain.Base, "http://"))
-			require.NoError(t, err)
-			t.Cleanup(func() { c.Close() })
-			return c
-		},
-		"TLS": func() net.Conn { return secure.dial(t) },
+		"plain": func() net.Conn { return dial(t, plain) },
+		"TLS":   func() net.Conn { return secure.dial(t) },
 	}
 }
 
@@ -100,10 +95,8 @@ func TestEndlessRequestIsRefused(t *testing.T) {
 func TestHeadIsLimitedWhereBodiesAreNot(t *testing.T) {
 	t.Parallel()
 	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout, st.ReadTimeout = 300*time.Millisecond, 0 })
-	c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = io.WriteString(c, "GET /health HTTP/1.1\r\nX-Long: ")
+	c := dial(t, n)
+	_, err := io.WriteString(c, "GET /health HTTP/1.1\r\nX-Long: ")
 	require.NoError(t, err)
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(30*time.Second)))
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -115,11 +108,9 @@ func TestHeadIsLimitedWhereBodiesAreNot(t *testing.T) {
 func TestRefusedBodyIsAnsweredToSlowClients(t *testing.T) {
 	t.Parallel()
 	n := servertest.Start(t)
-	c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-	require.NoError(t, err)
-	defer c.Close()
+	c := dial(t, n)
 	part := strings.Repeat(" ", 300_000)
-	_, err = io.WriteString(c, "POST /api/v1/identities/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1200000\r\n\r\n")
+	_, err := io.WriteString(c, "POST /api/v1/identities/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1200000\r\n\r\n")
 	for range 4 {
 		require.NoError(t, err)
 		time.Sleep(150 * time.Millisecond)
@@ -142,11 +133,9 @@ func outlastHead(t *testing.T, read time.Duration) {
 	const head = 300 * time.Millisecond
 	n := servertest.Start(t, func(st *settings.Settings) { st.HeaderTimeout, st.ReadTimeout = head, read })
 	for _, path := range []string{"/api/v1/identities/", "/api/flagraft/v1/import/"} {
-		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-		require.NoError(t, err)
-		defer c.Close()
+		c := dial(t, n)
 		body := strings.Repeat(" ", 20_000)
-		_, err = io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: h\r\nAuthorization: Token nobody\r\nContent-Length: 20000\r\n\r\n"+body[:100])
+		_, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: h\r\nAuthorization: Token nobody\r\nContent-Length: 20000\r\n\r\n"+body[:100])
 		require.NoError(t, err)
 		time.Sleep(3 * head)
 		_, err = io.WriteString(c, body[100:])

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -29,12 +28,10 @@ func form(fields [][2]string, behind string) string {
 // What stands in a body behind the end of its form is no request of its own.
 func TestNothingIsSmuggledBehindAForm(t *testing.T) {
 	n := servertest.Start(t)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-	require.NoError(t, err)
-	defer conn.Close()
+	conn := dial(t, n)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
 	body := form([][2]string{{"email", "a@example.com"}}, strings.Repeat("\r\n", 10<<10)+"GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n")
-	_, err = fmt.Fprintf(conn, "POST /api/v1/auth/login/ HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"+
+	_, err := fmt.Fprintf(conn, "POST /api/v1/auth/login/ HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s"+
 		"GET /health/liveness/ HTTP/1.1\r\nHost: x\r\n\r\n", formType, len(body), body)
 	require.NoError(t, err)
 	r := bufio.NewReader(conn)

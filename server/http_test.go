@@ -38,14 +38,21 @@ func masterKeys(t *testing.T, n *servertest.Node) (valid, expired string) {
 	return make(0), make(1)
 }
 
+// dial connects to the API of a node.
+func dial(t *testing.T, n *servertest.Node) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", n.APIAddr())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
 // speak sends raw bytes and reads one answer.
 func speak(t *testing.T, n *servertest.Node, request string) *http.Response {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-	require.NoError(t, err)
-	t.Cleanup(func() { conn.Close() })
+	conn := dial(t, n)
 	require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
-	_, err = io.WriteString(conn, request)
+	_, err := io.WriteString(conn, request)
 	require.NoError(t, err)
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)

@@ -36,10 +36,8 @@ func told(t *testing.T, r *bufio.Reader) string {
 func TestSDKAnswersTheSameOnBusyConnections(t *testing.T) {
 	n := servertest.Start(t)
 	project(t, n)
-	dial := func() (net.Conn, *bufio.Reader) {
-		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-		require.NoError(t, err)
-		t.Cleanup(func() { c.Close() })
+	connect := func() (net.Conn, *bufio.Reader) {
+		c := dial(t, n)
 		return c, bufio.NewReader(c)
 	}
 	ask := func(c net.Conn, r *bufio.Reader, request string) string {
@@ -71,12 +69,12 @@ func TestSDKAnswersTheSameOnBusyConnections(t *testing.T) {
 		"without a key":          {strings.Replace(flags(""), "environment\r", "none\r", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			busy, r := dial()
+			busy, r := connect()
 			for range 10 {
 				ask(busy, r, requests[0])
 			}
 			for _, request := range requests {
-				fresh, fr := dial()
+				fresh, fr := connect()
 				ask(fresh, fr, request) // what it stores is stored
 				got := ask(busy, r, request)
 				require.Equal(t, ask(fresh, fr, request), got, request)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,12 +23,10 @@ func TestBodyBudget(t *testing.T) {
 	head := "POST /api/v1/identities/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 60000\r\n\r\n"
 	large := strings.Repeat(" ", 60000)
 	var slow net.Conn
-	var err error
 	require.Eventually(t, func() bool {
 		if slow == nil {
-			slow, err = net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-			require.NoError(t, err)
-			_, err = io.WriteString(slow, head+strings.Repeat(" ", 100))
+			slow = dial(t, n)
+			_, err := io.WriteString(slow, head+strings.Repeat(" ", 100))
 			require.NoError(t, err)
 		}
 		if speak(t, n, head+large).StatusCode == 503 {
@@ -48,7 +47,7 @@ func TestBodyBudget(t *testing.T) {
 	require.Equal(t, `{"detail":"This node has too much to do; nothing was done. Please try again."}`, body(t, r))
 	require.Equal(t, 403, n.Client(t).Do("POST", "/api/v1/identities/", map[string]string{"identifier": "small"}).Status)
 
-	_, err = io.WriteString(slow, strings.Repeat(" ", 59900))
+	_, err := io.WriteString(slow, strings.Repeat(" ", 59900))
 	require.NoError(t, err)
 	first, err := http.ReadResponse(bufio.NewReader(slow), nil)
 	require.NoError(t, err)
@@ -61,20 +60,29 @@ func TestBodyBudget(t *testing.T) {
 	}
 }
 
+// TestImportsShareTheBodyBudget: who sends an import is known only when its body is there, so its bytes are counted before.
+func TestImportsShareTheBodyBudget(t *testing.T) {
+	n := servertest.Start(t, func(st *settings.Settings) { st.MaxBodyBytesTotal = 20 << 20 })
+	const size = 12 << 20
+	head := "POST " + importPath + " HTTP/1.1\r\nHost: x\r\nAuthorization: anything\r\nContent-Type: application/json\r\nContent-Length: " +
+		strconv.Itoa(size) + "\r\n\r\n"
+	slow := dial(t, n)
+	_, err := io.WriteString(slow, head+" ")
+	require.NoError(t, err)
+	whole := head + strings.Repeat(" ", size)
+	require.Eventually(t, func() bool { return speak(t, n, whole).StatusCode == 503 }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, slow.Close())
+	require.Eventually(t, func() bool { return speak(t, n, whole).StatusCode == 401 }, 10*time.Second, 10*time.Millisecond, "there is room again")
+}
+
 // TestConnectionBound: connections past the bound get an answer and are closed; there is room when others went.
 func TestConnectionBound(t *testing.T) {
 	n := servertest.Start(t, func(st *settings.Settings) { st.MaxConnections = 20 })
 	const request = "GET /health/liveness/ HTTP/1.1\r\nHost: x\r\n\r\n"
 	var open []net.Conn
-	defer func() {
-		for _, c := range open {
-			c.Close()
-		}
-	}()
 	refused := 0
 	for range 40 {
-		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-		require.NoError(t, err)
+		c := dial(t, n)
 		open = append(open, c)
 		_, _ = io.WriteString(c, request)
 		r, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -93,9 +101,8 @@ func TestConnectionBound(t *testing.T) {
 		c.Close()
 	}
 	require.Eventually(t, func() bool {
-		c, err := net.Dial("tcp", strings.TrimPrefix(n.Base, "http://"))
-		require.NoError(t, err)
-		defer c.Close()
+		c := dial(t, n)
+		defer c.Close() // it takes the place of the next
 		_, _ = io.WriteString(c, request)
 		r, err := http.ReadResponse(bufio.NewReader(c), nil)
 		return err == nil && r.StatusCode == 200
