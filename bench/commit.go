@@ -31,16 +31,18 @@ func (b *bench) commit(ctx context.Context, dir string) error {
 	if !b.wants(nameCommit, nameView) {
 		return nil
 	}
+	return inProcess(ctx, dir, 3, b.commitOn)
+}
+
+// inProcess runs a measurement on so many nodes in this process, which it stops.
+func inProcess(ctx context.Context, dir string, size int, measure func(context.Context, *inside.Cluster) error) error {
 	ready, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	c, err := inside.Start(ready, dir, 3)
+	c, err := inside.Start(ready, dir, size)
 	if err != nil {
 		return err
 	}
-	if err := b.commitOn(ctx, c); err != nil {
-		return errors.Join(err, c.Stop(ctx))
-	}
-	return c.Stop(ctx)
+	return errors.Join(measure(ctx, c), c.Stop(ctx))
 }
 
 func (b *bench) commitOn(ctx context.Context, c *inside.Cluster) error {

@@ -37,16 +37,7 @@ func (b *bench) request(ctx context.Context, dir string) error {
 	if !b.wants(nameRequest, nameEvaluation) {
 		return nil
 	}
-	ready, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	c, err := inside.Start(ready, dir, 1)
-	if err != nil {
-		return err
-	}
-	if err := b.requestOn(ctx, c); err != nil {
-		return errors.Join(err, c.Stop(ctx))
-	}
-	return c.Stop(ctx)
+	return inProcess(ctx, dir, 1, b.requestOn)
 }
 
 func (b *bench) requestOn(ctx context.Context, c *inside.Cluster) error {
