@@ -164,32 +164,43 @@ func (m *model) check(t *testing.T, ctx context.Context, sdk *nodes.Client) {
 func TestTraitsFromEverywhere(t *testing.T) {
 	c, ctx := start(t, 3)
 	p := everywhere(t, ctx, c)
-	sdk := make([]*nodes.Client, len(c.Nodes))
-	for i, n := range c.Nodes {
-		sdk[i] = n.Client().With("X-Environment-Key", p.EnvironmentKey)
-	}
+	sdk := eachNode(c, p)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	m := &model{own: map[[2]string]any{}, shared: map[[2]string][]write{}, counted: map[[2]string]int64{}}
-	failures := make(chan any, 8)
-	var wait sync.WaitGroup
-	for w := range 8 {
+	together(t, func(w int) {
 		client := &traitClient{t: t, ctx: ctx, name: fmt.Sprintf("c%d", w), sdk: sdk, rnd: rand.New(rand.NewPCG(seed, uint64(w))), m: m}
-		wait.Go(func() {
-			defer func() { failures <- recover() }()
-			for i := range 300 {
-				client.step(i)
-			}
-		})
-	}
-	wait.Wait()
-	for range 8 {
-		require.Nil(t, <-failures)
-	}
+		for i := range 300 {
+			client.step(i)
+		}
+	})
 	_, err := c.OneState(ctx)
 	require.NoError(t, err)
 	for _, s := range sdk {
 		m.check(t, ctx, s)
+	}
+}
+
+// eachNode gives a client of the SDK API to each node.
+func eachNode(c *nodes.Cluster, p *nodes.Project) (sdk []*nodes.Client) {
+	for _, n := range c.Nodes {
+		sdk = append(sdk, n.Client().With("X-Environment-Key", p.EnvironmentKey))
+	}
+	return sdk
+}
+
+// together runs eight at once; one that panics fails the test.
+func together(t *testing.T, run func(w int)) {
+	t.Helper()
+	failures := make(chan any, 8)
+	for w := range cap(failures) {
+		go func() {
+			defer func() { failures <- recover() }()
+			run(w)
+		}()
+	}
+	for range cap(failures) {
+		require.Nil(t, <-failures)
 	}
 }
 
@@ -199,31 +210,19 @@ func TestTraitsFromEverywhere(t *testing.T) {
 func TestOldValueAgain(t *testing.T) {
 	c, ctx := start(t, 3)
 	p := everywhere(t, ctx, c)
-	sdk := make([]*nodes.Client, len(c.Nodes))
-	for i, n := range c.Nodes {
-		sdk[i] = n.Client().With("X-Environment-Key", p.EnvironmentKey)
-	}
-	var wait sync.WaitGroup
-	wrong := make(chan any, 8)
-	for w := range 8 {
-		wait.Go(func() {
-			defer func() { wrong <- recover() }()
-			for i := range 100 {
-				id := fmt.Sprintf("back-%d-%d", w, i%10)
-				for step, value := range []string{"old", "new", "old"} {
-					stored(ctx, sdk[(w+i+step)%len(sdk)], "POST", "/api/v1/identities/", object{"identifier": id, "traits": []object{trait("k", value)}})
-				}
-				a := stored(ctx, sdk[(w+i+2)%len(sdk)], "GET", "/api/v1/identities/?identifier="+id, nil)
-				if !strings.Contains(string(a.Body), `"trait_value":"old"`) {
-					panic(fmt.Sprintf("%s, on the node that answered last: %s", id, a.Body))
-				}
+	sdk := eachNode(c, p)
+	together(t, func(w int) {
+		for i := range 100 {
+			id := fmt.Sprintf("back-%d-%d", w, i%10)
+			for step, value := range []string{"old", "new", "old"} {
+				stored(ctx, sdk[(w+i+step)%len(sdk)], "POST", "/api/v1/identities/", object{"identifier": id, "traits": []object{trait("k", value)}})
 			}
-		})
-	}
-	wait.Wait()
-	for range 8 {
-		require.Nil(t, <-wrong)
-	}
+			a := stored(ctx, sdk[(w+i+2)%len(sdk)], "GET", "/api/v1/identities/?identifier="+id, nil)
+			if !strings.Contains(string(a.Body), `"trait_value":"old"`) {
+				panic(fmt.Sprintf("%s, on the node that answered last: %s", id, a.Body))
+			}
+		}
+	})
 	_, err := c.OneState(ctx)
 	require.NoError(t, err)
 	for _, s := range sdk {
