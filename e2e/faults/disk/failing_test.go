@@ -62,16 +62,22 @@ func (c *cluster) other(than *nodes.Node) *nodes.Node {
 	return nil
 }
 
-// TestHungDisk freezes the leader's file system: a write to it never returns. The
-// node leaves, the others go on, and it comes back with the disk.
-func TestHungDisk(t *testing.T) {
+// onFailingDisks runs f on three nodes under load; what f does to their disks loses nothing.
+func onFailingDisks(t *testing.T, f func(ctx context.Context, c *cluster, l *Load)) {
+	t.Helper()
 	needsNodes(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	c := startOnVolumes(t, ctx, mutant.Build(t), 1<<30)
 	l, err := NewLoad(ctx, c.Cluster, 1000, fewPeople)
 	require.NoError(t, err)
-	c.under(t, ctx, l, func() {
+	c.under(t, ctx, l, func() { f(ctx, c, l) })
+}
+
+// TestHungDisk freezes the leader's file system: a write to it never returns. The
+// node leaves, the others go on, and it comes back with the disk.
+func TestHungDisk(t *testing.T) {
+	onFailingDisks(t, func(ctx context.Context, c *cluster, l *Load) {
 		i, leader := c.leader(t, ctx)
 		require.NoError(t, c.volumes[i].Freeze(ctx))
 		began := time.Now()
@@ -106,13 +112,7 @@ func before(ctx context.Context, leader *nodes.Node) string {
 // TestFailingSync makes a sync of the leader's log fail: the node stops instead of
 // acknowledging, and nothing is lost.
 func TestFailingSync(t *testing.T) {
-	needsNodes(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	c := startOnVolumes(t, ctx, mutant.Build(t), 1<<30)
-	l, err := NewLoad(ctx, c.Cluster, 1000, fewPeople)
-	require.NoError(t, err)
-	c.under(t, ctx, l, func() {
+	onFailingDisks(t, func(ctx context.Context, c *cluster, l *Load) {
 		for _, when := range []string{"1", "4"} {
 			_, leader := c.leader(t, ctx)
 			end := injectSync(t, ctx, leader, "error=EIO:when="+when)
@@ -145,13 +145,7 @@ func injectSync(t *testing.T, ctx context.Context, n *nodes.Node, how string) (e
 // TestSlowSync gives all disks 150 ms more for each sync: the cluster is slower,
 // and the leader stays.
 func TestSlowSync(t *testing.T) {
-	needsNodes(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	c := startOnVolumes(t, ctx, mutant.Build(t), 1<<30)
-	l, err := NewLoad(ctx, c.Cluster, 1000, fewPeople)
-	require.NoError(t, err)
-	c.under(t, ctx, l, func() {
+	onFailingDisks(t, func(ctx context.Context, c *cluster, l *Load) {
 		for _, n := range c.Nodes {
 			defer injectSync(t, ctx, n, "delay_exit=150000")()
 		}
