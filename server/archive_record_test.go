@@ -19,8 +19,7 @@ func TestABackupIsRecordedWhereItBelongs(t *testing.T) {
 	clock := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	n := &Node{fsm: f.FSM, writer: f.Writer, settings: settings.Defaults(), log: slog.New(slog.DiscardHandler), Clock: func() time.Time { return clock }}
 	write := func(s fsm.BackupSchedule) (out fsm.BackupSchedule) {
-		_, err := f.Writer.Write(t.Context(), fsm.Author{}, func(tx *fsm.Tx) error { out = fsm.BackupSchedules.Put(tx, s); return nil })
-		require.NoError(t, err)
+		f.Write(t, func(tx *fsm.Tx) error { out = fsm.BackupSchedules.Put(tx, s); return nil })
 		return out
 	}
 	record := func(of fsm.BackupSchedule, r archived) fsm.BackupSchedule {

@@ -269,3 +269,37 @@ func (told rows) matches(t *testing.T, s *fsm.State) {
 		require.Zero(t, count[model], "rows of %s that are not there", model)
 	}
 }
+
+func TestFeatureHistory(t *testing.T) {
+	n := servertest.Start(t)
+	admin := n.Admin(t)
+	project, key, feature := someEnvironment(t, admin)
+	flag := fmt.Sprintf("/api/__future__/environments/%s/features/%v/", key, feature)
+	history := fmt.Sprintf("/api/flagraft/v1/environments/%s/features/%v/history/", key, feature)
+	admin.Object("PATCH", flag, map[string]any{"environment_default": map[string]any{"enabled": true, "value": map[string]any{"type": "string", "value": "new"}}}, 200)
+	segment := admin.Object("POST", fmt.Sprintf("/api/v1/projects/%v/segments/", project), map[string]any{"name": "vip", "rules": []any{map[string]any{
+		"type": "ALL", "rules": []any{map[string]any{"type": "ANY", "conditions": []any{map[string]any{"operator": "EQUAL", "property": "p", "value": "1"}}}}}}}, 201)["id"]
+	admin.Object("PATCH", flag, map[string]any{"segment_overrides": []any{map[string]any{"segment": map[string]any{"id": segment}, "enabled": false}}}, 200)
+	admin.Object("POST", fmt.Sprintf("/api/v1/projects/%v/features/", project), map[string]any{"name": "other"}, 201)
+
+	events := admin.Object("GET", history, nil, 200)["results"].([]any)
+	require.Len(t, events, 3)
+	change := func(event, i int) map[string]any {
+		return events[event].(map[string]any)["changes"].([]any)[i].(map[string]any)
+	}
+	for i := range 2 {
+		require.Equal(t, []any{"segment", "vip", segment}, []any{change(0, i)["scope"], change(0, i)["name"], change(0, i)["target"]})
+	}
+	switched := change(1, 0)
+	require.Equal(t, "default", switched["scope"])
+	require.Equal(t, "UPDATE", switched["change_type"])
+	require.Contains(t, switched["changes"], map[string]any{"field": "enabled", "old": false, "new": true})
+	require.Contains(t, switched["changes"], map[string]any{"field": "value", "old": nil, "new": "new"})
+	require.Equal(t, servertest.AdminEmail, events[1].(map[string]any)["author"].(map[string]any)["name"])
+
+	page := admin.Object("GET", history+"?limit=1", nil, 200)
+	require.Equal(t, events[0], page["results"].([]any)[0])
+	next := strings.TrimPrefix(page["next"].(string), n.Base)
+	require.Equal(t, events[1], admin.Object("GET", next, nil, 200)["results"].([]any)[0])
+	require.Equal(t, 403, admin.Do("GET", strings.Replace(history, key, "nowhere", 1), nil).Status)
+}

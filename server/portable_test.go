@@ -252,6 +252,40 @@ func TestImportRefusesWholly(t *testing.T) {
 	require.Empty(t, n.State().Identities().Environments())
 }
 
+// TestImportedEnvironmentsKeepTheirIDs: what is made after an import, and an import that is repeated, leave it alone.
+func TestImportedEnvironmentsKeepTheirIDs(t *testing.T) {
+	_, c := furnished(t)
+	raw := c.Do("GET", exportPath+"?identities=true", nil).Raw
+	n := servertest.Start(t)
+	atLevel(t, n)
+	to := n.Admin(t)
+	made := to.Object("POST", importPath, raw, 200)["projects"].([]any)[0].(map[string]any)
+	identities := func() (count int) {
+		for _, e := range n.State().Identities().Environments() {
+			count += n.State().Identities().Environment(e).Count()
+		}
+		return count
+	}
+	environments := func() (keys []string) {
+		for e := range fsm.Environments.All(n.State()) {
+			keys = append(keys, fmt.Sprint(e.ID, e.APIKey))
+		}
+		return keys
+	}
+	before := environments()
+	require.Len(t, before, 3)
+	require.Equal(t, 3, identities())
+
+	require.Equal(t, 400, to.Do("POST", importPath, raw).Status, "the project is there")
+	require.Equal(t, 3, identities(), "a repeated import takes no identities away")
+
+	to.Object("POST", "/api/v1/environments/", map[string]any{"name": "new", "project": made["project"]}, 201)
+	require.Subset(t, environments(), before)
+	to.Object("POST", importPath, strings.ReplaceAll(raw, `"name": "Demo"`, `"name": "Second"`), 200)
+	require.Subset(t, environments(), before)
+	require.Len(t, environments(), 7)
+}
+
 // TestImportRefusesWhatIsThereTwice and would be two rows where the admin API has one.
 func TestImportRefusesWhatIsThereTwice(t *testing.T) {
 	t.Parallel()

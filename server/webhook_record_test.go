@@ -17,8 +17,7 @@ func TestACallIsRecordedWhereItBelongs(t *testing.T) {
 	f := fsmtest.New(t)
 	d := newDeliverer(&Node{fsm: f.FSM, writer: f.Writer, settings: settings.Defaults(), log: slog.New(slog.DiscardHandler), Clock: time.Now})
 	write := func(e fsm.WebhookDelivery) (out fsm.WebhookDelivery) {
-		_, err := f.Writer.Write(t.Context(), fsm.Author{}, func(tx *fsm.Tx) error { out = fsm.WebhookDeliveries.Put(tx, e); return nil })
-		require.NoError(t, err)
+		f.Write(t, func(tx *fsm.Tx) error { out = fsm.WebhookDeliveries.Put(tx, e); return nil })
 		return out
 	}
 	outcome := func(sent fsm.WebhookDelivery) fsm.DeliveryOutcome {
