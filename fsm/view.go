@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -146,6 +147,19 @@ func (v *View) moved(s *State) *View {
 // AppendIndexToken appends "<epoch>-<index>".
 func AppendIndexToken(dst []byte, epoch string, index uint64) []byte {
 	return strconv.AppendUint(append(append(dst, epoch...), '-'), index, 10)
+}
+
+// ReadIndexToken reads what AppendIndexToken wrote; a token of another epoch, or none, is 0.
+func ReadIndexToken(token, epoch string) uint64 {
+	of, digits, ok := strings.Cut(token, "-")
+	if !ok || of != epoch {
+		return 0
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // viewCompiler fills in the served parts of a View.

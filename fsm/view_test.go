@@ -344,3 +344,9 @@ func TestCompilingKeepsToItsShare(t *testing.T) {
 	}
 	require.Equal(t, now.Sub(start), fsm.CompileShare*worked-fsm.CompileBurst)
 }
+
+func TestIndexTokens(t *testing.T) {
+	for token, want := range map[string]uint64{"abc": 0, "abc-7": 7, "abd-7": 0, "abc-": 0, "abc-x": 0, "": 0, "7": 0, "abc--1": 0} {
+		require.Equal(t, want, fsm.ReadIndexToken(token, "abc"), token)
+	}
+}

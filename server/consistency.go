@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -44,7 +43,7 @@ type reader struct {
 // level reads the level a request asks for; asked is "" when it leaves the choice to us,
 // as without a token. One of another epoch is none.
 func level(req *route.Request, epoch string) (asked string, minimum uint64, err error) {
-	asked, minimum = req.Header(headerConsistency), parseIndexToken(req.Header(headerMinIndex), epoch)
+	asked, minimum = req.Header(headerConsistency), fsm.ReadIndexToken(req.Header(headerMinIndex), epoch)
 	switch asked {
 	case "":
 		if minimum > 0 {
@@ -52,7 +51,7 @@ func level(req *route.Request, epoch string) (asked string, minimum uint64, err 
 		}
 	case levelLocal, levelMinIndex, levelLinearizable:
 	default:
-		return "", 0, route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+		return "", 0, route.BadRequest(route.MsgBadLevel)
 	}
 	return asked, minimum, nil
 }
@@ -70,7 +69,7 @@ func (r *reader) await(ctx context.Context, req *route.Request) (got string, err
 		return levelLocal, nil
 	case levelMinIndex:
 		if r.fsm.Applied().Wait(ctx, minimum) != nil {
-			return "", route.Unavailable("This node has not reached the requested index in time.", 1)
+			return "", route.Unavailable(route.MsgBehind, 1)
 		}
 		return levelMinIndex, nil
 	}
@@ -82,7 +81,7 @@ func (r *reader) await(ctx context.Context, req *route.Request) (got string, err
 			r.without.Store(int64(time.Since(processStart) + leaderless))
 			return levelLocal, nil
 		}
-		return "", route.Unavailable("No leader confirms a linearizable read.", 1)
+		return "", route.Unavailable(route.MsgNoLeader, 1)
 	}
 	return levelLinearizable, nil
 }
@@ -96,19 +95,6 @@ func (r *reader) catchUp(ctx context.Context) error {
 	return r.fsm.Applied().Wait(ctx, index)
 }
 
-// parseIndexToken reads "<epoch>-<index>"; a token of another epoch, or none, is 0.
-func parseIndexToken(token, epoch string) uint64 {
-	e, digits, ok := strings.Cut(token, "-")
-	if !ok || e != epoch {
-		return 0
-	}
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
 // read serves a typed read on this node.
 func (s *Server) read(ctx context.Context, m *route.Match, req *route.Request) route.Response {
 	got, err := s.reader.await(ctx, req)
@@ -117,7 +103,7 @@ func (s *Server) read(ctx context.Context, m *route.Match, req *route.Request) r
 	}
 	epoch := s.fsm.State().Genesis.Epoch
 	if epoch == "" {
-		return route.ErrorResponse(route.Unavailable("This node has no state yet.", 1))
+		return route.ErrorResponse(route.Unavailable(route.MsgNoState, 1))
 	}
 	a, err := s.serveTyped(ctx, m, req)
 	if err != nil {

@@ -204,7 +204,7 @@ func (s *Server) local(ctx context.Context, m *route.Match, req *route.Request) 
 			return route.ErrorResponse(err)
 		}
 		if !s.fsm.State().Born() { // it knows no token, which says nothing of this one
-			return route.ErrorResponse(route.Unavailable("This node has no state yet.", 1))
+			return route.ErrorResponse(route.Unavailable(route.MsgNoState, 1))
 		}
 	}
 	return s.here(ctx, m, req)

@@ -73,7 +73,7 @@ func (n *Node) exported(q url.Values) (*fsm.State, portable.Options, error) {
 	var err error
 	if id := q.Get("organisation"); id != "" {
 		if o.Organisation, err = strconv.ParseUint(id, 10, 64); err != nil || o.Organisation == 0 {
-			return nil, o, route.Field("organisation", "A valid integer is required.")
+			return nil, o, route.Field("organisation", route.MsgInteger)
 		}
 	}
 	var kept func(uint64, fsm.Time) bool
@@ -90,7 +90,7 @@ func (n *Node) exported(q url.Values) (*fsm.State, portable.Options, error) {
 	case index != "":
 		limit, err := strconv.ParseUint(index, 10, 64)
 		if err != nil {
-			return nil, o, route.Field("index", "A valid integer is required.")
+			return nil, o, route.Field("index", route.MsgInteger)
 		}
 		if limit > state.Index {
 			return nil, o, route.Field("index", fmt.Sprintf("This node has applied the log up to index %d.", state.Index))

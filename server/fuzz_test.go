@@ -195,7 +195,7 @@ func FuzzHTTP(f *testing.F) {
 		if value != "" {
 			name = fuzzedHeaders[int(header)%len(fuzzedHeaders)]
 		}
-		if name == headerMinIndex && parseIndexToken(value, p.fsm.State().Genesis.Epoch) > p.fsm.State().Index {
+		if name == headerMinIndex && fsm.ReadIndexToken(value, p.fsm.State().Genesis.Epoch) > p.fsm.State().Index {
 			return // it would wait
 		}
 		p.judge(t, r, p.ask(r, params, query, name, value, body))
@@ -227,7 +227,7 @@ func FuzzRequestBytes(f *testing.F) {
 			p.bodies.done(&ctx.Request.Header)
 			return
 		}
-		if epoch := p.fsm.State().Genesis.Epoch; parseIndexToken(string(ctx.Request.Header.Peek(headerMinIndex)), epoch) > p.fsm.State().Index {
+		if epoch := p.fsm.State().Genesis.Epoch; fsm.ReadIndexToken(string(ctx.Request.Header.Peek(headerMinIndex)), epoch) > p.fsm.State().Index {
 			return // it would wait
 		}
 		p.handle(ctx)
@@ -251,9 +251,9 @@ func FuzzIndexToken(f *testing.F) {
 			return
 		}
 		made := string(fsm.AppendIndexToken(nil, epoch, index))
-		require.Equal(t, index, parseIndexToken(made, epoch))
-		require.Zero(t, parseIndexToken(made, epoch+"x"))
-		if n := parseIndexToken(token, epoch); n > 0 {
+		require.Equal(t, index, fsm.ReadIndexToken(made, epoch))
+		require.Zero(t, fsm.ReadIndexToken(made, epoch+"x"))
+		if n := fsm.ReadIndexToken(token, epoch); n > 0 {
 			digits, ok := strings.CutPrefix(token, epoch+"-")
 			require.True(t, ok, "%q", token)
 			require.Equal(t, strconv.FormatUint(n, 10), strings.TrimLeft(digits, "0"))
@@ -274,7 +274,7 @@ func FuzzLevel(f *testing.F) {
 			require.Equal(t, 400, route.AsError(err).Status)
 		} else {
 			require.Contains(t, []string{"", levelLocal, levelMinIndex, levelLinearizable}, got)
-			require.Equal(t, parseIndexToken(minimum, "e"), index)
+			require.Equal(t, fsm.ReadIndexToken(minimum, "e"), index)
 			require.False(t, asked == "" && index > 0 && got != levelMinIndex, "an index that is not waited for")
 		}
 		if err := acceptable(req); err != nil {

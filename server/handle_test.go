@@ -148,9 +148,3 @@ func FuzzWire(f *testing.F) {
 		}
 	})
 }
-
-func TestIndexTokens(t *testing.T) {
-	for token, want := range map[string]uint64{"abc-7": 7, "abd-7": 0, "abc-": 0, "abc-x": 0, "": 0, "7": 0, "abc--1": 0} {
-		require.Equal(t, want, parseIndexToken(token, "abc"), token)
-	}
-}

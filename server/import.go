@@ -66,7 +66,7 @@ func (n *Node) serveImport(ctx *fasthttp.RequestCtx, m *route.Match) {
 	ask := importRequest{Document: req.Body, Author: author}
 	if into := string(ctx.QueryArgs().Peek("into")); into != "" {
 		if ask.Into, err = strconv.ParseUint(into, 10, 64); err != nil {
-			writeError(ctx, route.Field("into", "A valid integer is required."))
+			writeError(ctx, route.Field("into", route.MsgInteger))
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/route"
 )
@@ -42,7 +43,7 @@ func (n *Node) reachedViews(c *route.Call, in viewsInput) (reachedViews, error) 
 	environment := admin.From(c).Environment.ID
 	ctx, cancel := context.WithTimeout(c.Context, viewsPatience)
 	defer cancel()
-	index := parseIndexToken(in.Index, n.fsm.State().Genesis.Epoch)
+	index := fsm.ReadIndexToken(in.Index, n.fsm.State().Genesis.Epoch)
 	for {
 		r := n.lookAtViews(environment, index)
 		if r.Reached || ctx.Err() != nil || n.stopping.Load() {

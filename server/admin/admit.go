@@ -11,7 +11,7 @@ import (
 func (a *API) Admit(ctx context.Context, m *route.Match, req *route.Request) (fsm.Author, error) {
 	state := a.FSM.State()
 	if !state.Born() { // it knows no token, which says nothing of this one
-		return fsm.Author{}, route.Unavailable("This node has no state yet.", 1)
+		return fsm.Author{}, route.Unavailable(route.MsgNoState, 1)
 	}
 	c := a.newCtx(route.NewCall(ctx, m, req), state, nil)
 	if err := c.admit(); err != nil {

@@ -45,9 +45,3 @@ func TestStructured(t *testing.T) {
 		require.Equal(t, want, structured(text), text)
 	}
 }
-
-func TestMinIndex(t *testing.T) {
-	for token, want := range map[string]uint64{"e-7": 7, "other-7": 0, "e-": 0, "": 0, "e": 0, "e-x": 0} {
-		require.Equal(t, want, minIndex([]byte(token), "e"), token)
-	}
-}

@@ -38,7 +38,7 @@ func (a *API) enter(ctx *fasthttp.RequestCtx) (caller, *fault) {
 	}
 	// A flagConfigEtag is only waited for: the stream announces a change again when all nodes have it.
 	if seen := ctx.QueryArgs().Peek("flagConfigEtag"); len(seen) > 0 {
-		a.reach(minIndex(bytes.Trim(seen, `"`), a.FSM.State().Genesis.Epoch), found.Live.ID())
+		a.reach(fsm.ReadIndexToken(string(bytes.Trim(seen, `"`)), a.FSM.State().Genesis.Epoch), found.Live.ID())
 	}
 	if !a.reach(index, found.Live.ID()) {
 		return caller{}, behind
@@ -74,7 +74,7 @@ func (a *API) asked(h *fasthttp.RequestHeader) (index uint64, f *fault) {
 	switch level := string(h.Peek("Flagraft-Consistency")); level {
 	case "local":
 	case "", "min-index":
-		index = minIndex(h.Peek("Flagraft-Min-Index"), a.FSM.State().Genesis.Epoch)
+		index = fsm.ReadIndexToken(string(h.Peek("Flagraft-Min-Index")), a.FSM.State().Genesis.Epoch)
 	case "linearizable":
 		wait, cancel := context.WithTimeout(context.Background(), a.ReadBudget)
 		defer cancel()
@@ -102,19 +102,6 @@ func (a *API) reach(index uint64, environments ...uint64) bool {
 	wait, cancel := context.WithTimeout(context.Background(), a.ReadBudget)
 	defer cancel()
 	return a.Views.Wait(wait, index, environments...) == nil
-}
-
-// minIndex reads a token "<epoch>-<index>"; one of another epoch, or none, is 0.
-func minIndex(token []byte, epoch string) uint64 {
-	have, digits, ok := bytes.Cut(token, []byte{'-'})
-	if !ok || string(have) != epoch {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // stamp sets the headers that every answer from a View carries.

@@ -24,10 +24,10 @@ var (
 	unknownKey = &fault{fasthttp.StatusUnauthorized, "GENERAL", "Unknown environment key."}
 	unusable   = &fault{fasthttp.StatusForbidden, "GENERAL", "Environment key is inactive or has expired."}
 	stopped    = &fault{fasthttp.StatusForbidden, "GENERAL", "Organisation is disabled from serving flags."}
-	noState    = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", "This node has no state yet."}
-	behind     = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", "This node has not reached the requested index in time."}
-	noLeader   = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", "No leader confirms a linearizable read."}
-	badLevel   = &fault{fasthttp.StatusBadRequest, "GENERAL", "Flagraft-Consistency must be local, min-index or linearizable."}
+	noState    = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", route.MsgNoState}
+	behind     = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", route.MsgBehind}
+	noLeader   = &fault{fasthttp.StatusServiceUnavailable, "GENERAL", route.MsgNoLeader}
+	badLevel   = &fault{fasthttp.StatusBadRequest, "GENERAL", route.MsgBadLevel}
 	notJSON    = &fault{fasthttp.StatusBadRequest, "PARSE_ERROR", "The Content-Type must be application/json."}
 	notObject  = &fault{fasthttp.StatusBadRequest, "PARSE_ERROR", "The body must be a JSON object."}
 )

@@ -40,6 +40,14 @@ const (
 	MsgPermissionDenied = "You do not have permission to perform this action."
 )
 
+// What every API says of reads that this node cannot serve as they ask.
+const (
+	MsgNoState  = "This node has no state yet."
+	MsgBehind   = "This node has not reached the requested index in time."
+	MsgNoLeader = "No leader confirms a linearizable read."
+	MsgBadLevel = "Flagraft-Consistency must be local, min-index or linearizable."
+)
+
 // Error is an answer that is not a success.
 type Error struct {
 	Status  int

@@ -67,7 +67,7 @@ func (s *SDK) getDocumentPage(ctx *fasthttp.RequestCtx, c caller, text []byte) {
 	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
 	defer cancel()
 	if s.FSM.Applied().Wait(wait, id.index) != nil {
-		s.fail(ctx, route.Unavailable(msgBehind, 1))
+		s.fail(ctx, route.Unavailable(route.MsgBehind, 1))
 		return
 	}
 	view := c.live.ViewAt(id.index)

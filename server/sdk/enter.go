@@ -18,9 +18,6 @@ const (
 	msgUnknownKey = "Invalid or missing Environment Key"
 	msgStopped    = "Organisation is disabled from serving flags."
 	msgUnusable   = "Environment Key is inactive or has expired."
-	msgNoState    = "This node has no state yet."
-	msgBehind     = "This node has not reached the requested index in time."
-	msgNoLeader   = "No leader confirms a linearizable read."
 )
 
 // caller is an authenticated request: the environment it may use and how.
@@ -67,7 +64,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 	view := found.Live.View()
 	if view == nil {
 		if view = s.firstView(found.Live); view == nil {
-			return caller{}, route.Unavailable(msgNoState, 1)
+			return caller{}, route.Unavailable(route.MsgNoState, 1)
 		}
 	}
 	if !view.Organisation.Serves() {
@@ -82,7 +79,7 @@ func (s *SDK) admit(ctx *fasthttp.RequestCtx, kind fsm.UsageKind, serverOnly boo
 // unknownKey is a 403, unless this node cannot know all keys yet.
 func (s *SDK) unknownKey() error {
 	if !s.FSM.State().Born() || !s.Ready() {
-		return route.Unavailable(msgNoState, 1)
+		return route.Unavailable(route.MsgNoState, 1)
 	}
 	return route.Forbidden(msgUnknownKey)
 }
@@ -106,17 +103,17 @@ func (s *SDK) asked(ctx *fasthttp.RequestCtx) (index uint64, err error) {
 	switch string(level) {
 	case "linearizable":
 		if s.ReadIndex == nil {
-			return 0, route.Unavailable(msgNoLeader, 1)
+			return 0, route.Unavailable(route.MsgNoLeader, 1)
 		}
 		wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
 		defer cancel()
 		if index, err = s.ReadIndex(wait); err != nil {
-			return 0, route.Unavailable(msgNoLeader, 1)
+			return 0, route.Unavailable(route.MsgNoLeader, 1)
 		}
 	case "", "min-index":
-		index = minIndex(token, s.FSM.State().Genesis.Epoch)
+		index = fsm.ReadIndexToken(string(token), s.FSM.State().Genesis.Epoch)
 	default:
-		return 0, route.BadRequest("Flagraft-Consistency must be local, min-index or linearizable.")
+		return 0, route.BadRequest(route.MsgBadLevel)
 	}
 	if index == 0 {
 		return 0, nil
@@ -129,27 +126,9 @@ func (s *SDK) reach(index uint64, environments ...uint64) error {
 	wait, cancel := context.WithTimeout(context.Background(), s.ReadBudget)
 	defer cancel()
 	if s.Views.Wait(wait, index, environments...) != nil {
-		return route.Unavailable(msgBehind, 1)
+		return route.Unavailable(route.MsgBehind, 1)
 	}
 	return nil
-}
-
-// minIndex reads a token "<epoch>-<index>"; one of another epoch, or none, is 0.
-func minIndex(token []byte, epoch string) uint64 {
-	have, digits, ok := bytes.Cut(token, []byte{'-'})
-	if !ok || string(have) != epoch {
-		return 0
-	}
-	return number(digits)
-}
-
-// number reads digits; anything else is 0.
-func number(digits []byte) uint64 {
-	n, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // stamp sets the headers that every answer from a View carries. index, when

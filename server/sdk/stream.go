@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"bytes"
 	"net"
 	"runtime"
 	"sync/atomic"
@@ -125,10 +124,7 @@ func (s *SDK) stream(ctx *fasthttp.RequestCtx, m *route.Match, d dialect) {
 		return
 	}
 	st := &stream{live: live, key: string(m.Raw(0)), chunked: ctx.Request.Header.IsHTTP11(), dialect: d}
-	epoch, digits, _ := bytes.Cut(ctx.Request.Header.Peek("Last-Event-ID"), []byte{'-'})
-	if string(epoch) == s.FSM.State().Genesis.Epoch {
-		st.seen = number(digits)
-	}
+	st.seen = fsm.ReadIndexToken(string(ctx.Request.Header.Peek("Last-Event-ID")), s.FSM.State().Genesis.Epoch)
 	h := &ctx.Response.Header
 	h.SetContentType("text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -167,7 +163,7 @@ func (s *SDK) streamed(key []byte) (*fsm.Live, error) {
 	view := found.Live.View()
 	if view == nil {
 		if view = s.firstView(found.Live); view == nil {
-			return nil, route.Unavailable(msgNoState, 1)
+			return nil, route.Unavailable(route.MsgNoState, 1)
 		}
 	}
 	if !view.Organisation.Serves() {
