@@ -286,6 +286,29 @@ func TestImportedEnvironmentsKeepTheirIDs(t *testing.T) {
 	require.Len(t, environments(), 7)
 }
 
+// Organisations of one name stay apart in an import, also when it is repeated: the members of one are not shown the projects of the other.
+func TestOrganisationsOfOneNameAreImportedApart(t *testing.T) {
+	from := servertest.Start(t).Admin(t)
+	for range 2 {
+		org := from.Object("POST", "/api/v1/organisations/", map[string]any{"name": "Acme"}, 201)["id"]
+		from.Object("POST", "/api/v1/projects/", map[string]any{"name": "web", "organisation": org}, 201)
+	}
+	raw := from.Do("GET", exportPath, nil).Raw
+	n := servertest.Start(t)
+	to := n.Admin(t)
+	made := to.Object("POST", importPath, raw, 200)["projects"].([]any)
+	require.Len(t, made, 2)
+	require.NotEqual(t, made[0].(map[string]any)["organisation"], made[1].(map[string]any)["organisation"])
+	to.Object("POST", importPath, strings.ReplaceAll(raw, `"name": "web"`, `"name": "app"`), 200)
+	projects := map[string]int{}
+	for o := range fsm.Organisations.All(n.State()) {
+		for range fsm.ProjectsByOrganisation.All(n.State(), o.ID) {
+			projects[fmt.Sprint(o.Name, o.ID)]++
+		}
+	}
+	require.Len(t, projects, 2, "%v", projects)
+}
+
 // TestImportRefusesWhatIsThereTwice and would be two rows where the admin API has one.
 func TestImportRefusesWhatIsThereTwice(t *testing.T) {
 	t.Parallel()
