@@ -7,6 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// recover makes a stopped member, and others like it, a cluster of their own.
+func (m *member) recover(list []RecoveryMember) {
+	m.t.Helper()
+	stopped, err := OpenStopped(m.cfg.DataDir, testLog())
+	require.NoError(m.t, err)
+	state := newJournal()
+	require.NoError(m.t, stopped.Recover(list, state, state.at))
+	require.NoError(m.t, stopped.Close())
+}
+
 // TestRecoveredWhileTheOthersRunStops: it would lead beside the others, and then hold another history under their leader for good.
 func TestRecoveredWhileTheOthersRunStops(t *testing.T) {
 	t.Parallel()
@@ -17,11 +27,7 @@ func TestRecoveredWhileTheOthersRunStops(t *testing.T) {
 	mistaken.fsm.wait(t, leader.propose("before").Index)
 	id := mistaken.node.ID()
 	mistaken.crash()
-	stopped, err := OpenStopped(mistaken.cfg.DataDir, testLog())
-	require.NoError(t, err)
-	state := newJournal()
-	require.NoError(t, stopped.Recover([]RecoveryMember{{ID: id, Address: mistaken.cfg.ClusterAddr}}, state, state.at))
-	require.NoError(t, stopped.Close())
+	mistaken.recover([]RecoveryMember{{ID: id, Address: mistaken.cfg.ClusterAddr}})
 	leader.propose("meanwhile") // a majority lives
 
 	mistaken.start()
@@ -119,11 +125,7 @@ func TestTwoRecoveredWhileTheOthersRunStop(t *testing.T) {
 	}
 	others := followersOf(nil, all...)
 	for _, m := range mistaken {
-		stopped, err := OpenStopped(m.cfg.DataDir, testLog())
-		require.NoError(t, err)
-		state := newJournal()
-		require.NoError(t, stopped.Recover(list, state, state.at))
-		require.NoError(t, stopped.Close())
+		m.recover(list)
 	}
 	meanwhile := leaderOf(t, others...).propose("meanwhile")
 
@@ -161,11 +163,7 @@ func TestWhomRecoveryLeftOutStopsNobody(t *testing.T) {
 		m.crash()
 	}
 	for _, m := range survivors {
-		stopped, err := OpenStopped(m.cfg.DataDir, testLog())
-		require.NoError(t, err)
-		state := newJournal()
-		require.NoError(t, stopped.Recover(list, state, state.at))
-		require.NoError(t, stopped.Close())
+		m.recover(list)
 		m.start()
 	}
 	waitReady(t, survivors...)

@@ -121,11 +121,7 @@ func TestAFailedSnapshotLeavesNothing(t *testing.T) {
 // found no space beside it.
 func TestASnapshotThatLeavesNoSpaceForItsSealCounts(t *testing.T) {
 	t.Parallel()
-	if f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0); err != nil {
-		t.Skip("needs a device that is always full: ", err)
-	} else {
-		require.NoError(t, f.Close())
-	}
+	full := fullDevice(t)
 	dir := t.TempDir()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newRaftLogger(testLog()))
 	require.NoError(t, err)
@@ -133,7 +129,7 @@ func TestASnapshotThatLeavesNoSpaceForItsSealCounts(t *testing.T) {
 	sink, err := s.Create(1, 7, 2, raft.Configuration{}, 1, nowhere())
 	require.NoError(t, err)
 	place := filepath.Join(dir, "snapshots", sink.ID())
-	require.NoError(t, os.Symlink("/dev/full", filepath.Join(place+unfinishedSnapshot, snapshotSeal+".tmp")))
+	require.NoError(t, os.Symlink(full.Name(), filepath.Join(place+unfinishedSnapshot, snapshotSeal+".tmp")))
 	_, err = sink.Write([]byte("state"))
 	require.NoError(t, err)
 	require.NoError(t, sink.Close())

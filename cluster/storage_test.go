@@ -331,15 +331,23 @@ func TestAWholeLogGoesAtOnce(t *testing.T) {
 	require.Zero(t, *s.bolt.span.Load())
 }
 
+// fullDevice has space for nothing.
+func fullDevice(t *testing.T) *os.File {
+	t.Helper()
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("needs a device that is always full: ", err)
+	}
+	t.Cleanup(func() { require.NoError(t, full.Close()) })
+	return full
+}
+
 // TestARecordWithoutSpaceDeniesNoEntry: a file system that copies on write may have no block for the record of the log's extent when the
 // entries themselves are stored. Who is told that they are not would say so of a write that a restart brings to life.
 func TestARecordWithoutSpaceDeniesNoEntry(t *testing.T) {
 	s, fatal := openTestStore(t, 1<<20)
 	storeRange(t, s, 1, 3)
-	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("needs a device that is always full: ", err)
-	}
+	full := fullDevice(t)
 	room := s.bolt.extent
 	s.bolt.extent = &extentFile{full}
 	storeRange(t, s, 4, 5)
@@ -349,13 +357,12 @@ func TestARecordWithoutSpaceDeniesNoEntry(t *testing.T) {
 	require.ErrorIs(t, s.DeleteRange(5, 5), errDiskFull)
 	require.Equal(t, span{1, 5}, *s.bolt.span.Load())
 	s.bolt.extent = room
-	require.NoError(t, full.Close())
 	require.NoError(t, s.DeleteRange(5, 5))
 	require.Empty(t, *fatal)
 
 	dir := filepath.Dir(s.bolt.path)
 	require.NoError(t, s.close())
-	s, err = openLogStore(dir, 1, func(err error) { t.Error(err) })
+	s, err := openLogStore(dir, 1, func(err error) { t.Error(err) })
 	require.NoError(t, err)
 	require.Equal(t, span{1, 4}, *s.bolt.span.Load())
 	require.NoError(t, s.close())
@@ -369,10 +376,7 @@ func TestALogThatASnapshotCouldNotRemoveGoesWithTheNextEntry(t *testing.T) {
 	s.origin.Store(&origin{leading: func() bool { return true }, commit: func() uint64 { return 0 },
 		alone: func() bool { return false }, last: func() uint64 { return last }})
 	storeRange(t, s, 1, 3)
-	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("needs a device that is always full: ", err)
-	}
+	full := fullDevice(t)
 	room := s.bolt.extent
 	s.bolt.extent = &extentFile{full}
 	require.ErrorIs(t, s.DeleteRange(1, 3), errDiskFull)
@@ -394,7 +398,6 @@ func TestALogThatASnapshotCouldNotRemoveGoesWithTheNextEntry(t *testing.T) {
 	require.Equal(t, span{1, 3}, *s.bolt.span.Load())
 
 	s.bolt.extent = room
-	require.NoError(t, full.Close())
 	require.NoError(t, s.StoreLog(next))
 	last = 10
 	require.Equal(t, span{10, 10}, *s.bolt.span.Load())
