@@ -43,6 +43,7 @@ func Register(flags *pflag.FlagSet) *Loader {
 			flags.String(f.name+fileSuffix, "", "file that holds --"+f.name+" ("+f.env+"_FILE)")
 		}
 	})
+	registerRenamed(flags)
 	return l
 }
 
@@ -77,6 +78,7 @@ func (l *Loader) Load() (*Settings, error) {
 			faults = append(faults, fmt.Errorf("%s must be one of %s, not %q", f.name, strings.Join(f.choices, ", "), v))
 		}
 	})
+	faults = append(faults, l.refuseRenamed(file)...)
 	for k := range file {
 		faults = append(faults, fmt.Errorf("%s: unknown setting %q", l.settings.Config, k))
 	}

@@ -194,3 +194,25 @@ func TestTheFileIsOneDocument(t *testing.T) {
 		require.Equal(t, good, err == nil, "%q: %v", text, err)
 	}
 }
+
+// A read replica of an earlier version that is started with its old settings must not come back as a voter.
+func TestOldNamesAreRefusedByTheNewOne(t *testing.T) {
+	const told = "it is called non-voter now"
+	_, err := load(t, "--read-replica")
+	require.ErrorContains(t, err, "--read-replica is a setting of an earlier version: "+told)
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("read-replica: true\ntrust-proxy-headers: false\n"), 0o600))
+	_, err = load(t, "--config", file)
+	require.ErrorContains(t, err, file+": read-replica is a setting of an earlier version: "+told)
+	require.NotContains(t, err.Error(), "trust-proxy-headers", "what is off asks for nothing")
+	t.Setenv("FLAGRAFT_READ_REPLICA", "true")
+	t.Setenv("FLAGRAFT_TRUST_PROXY_HEADERS", "1")
+	_, err = load(t)
+	require.ErrorContains(t, err, "FLAGRAFT_READ_REPLICA is a setting of an earlier version: "+told)
+	require.ErrorContains(t, err, "FLAGRAFT_TRUST_PROXY_HEADERS is a setting of an earlier version: trusted-proxies takes its place")
+	t.Setenv("FLAGRAFT_READ_REPLICA", "false")
+	t.Setenv("FLAGRAFT_TRUST_PROXY_HEADERS", "")
+	_, err = load(t)
+	require.ErrorContains(t, err, "FLAGRAFT_TRUST_PROXY_HEADERS")
+	require.NotContains(t, err.Error(), "FLAGRAFT_READ_REPLICA")
+}
