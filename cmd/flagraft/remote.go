@@ -140,6 +140,9 @@ func refusal(resp *http.Response) error {
 	if json.Unmarshal(raw, &detail) == nil && detail.Detail != "" {
 		text = detail.Detail
 	}
+	if resp.StatusCode == http.StatusNotFound && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
+		text = "it does not know this request; it runs an older version than this command, or the URL leads elsewhere" // not the page
+	}
 	err := &refused{resp.StatusCode, text}
 	if resp.StatusCode == http.StatusServiceUnavailable {
 		return &codedError{exitUnreachable, err}
