@@ -129,6 +129,52 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestCopiesLeadBackToLevelOne: the last version of level 1 cannot restore a backup. Copies of its data directories, each made when its node
+// stopped for the upgrade, lead back to all that was acknowledged before the last one stopped, if that one is in the first majority.
+func TestCopiesLeadBackToLevelOne(t *testing.T) {
+	current := nodes.Binary(t)
+	old := oldBinary(t, lastOfLevelOne)
+	t.Setenv("FLAGRAFT_BINARY", old)
+	c, ctx := start(t, 3)
+	admin, err := c.Nodes[0].Client().Login(ctx)
+	require.NoError(t, err)
+	leader, err := c.Leader(ctx)
+	require.NoError(t, err)
+	order := slices.DeleteFunc(slices.Clone(c.Nodes), func(n *nodes.Node) bool { return n == leader })
+	order = append(order, leader)
+	for i, n := range order {
+		_, err := at(leader, admin).Must(ctx, "POST", "/api/v1/organisations/", map[string]any{"name": fmt.Sprint("before ", i)}, 201)
+		require.NoError(t, err)
+		n.Terminate()
+		require.NoError(t, os.CopyFS(n.Dir+".copy", os.DirFS(n.Dir)))
+		n.Use(current)
+		require.NoError(t, n.Start())
+		require.NoError(t, n.WaitReady(ctx))
+	}
+	risen(t, ctx, c)
+	for _, n := range c.Nodes {
+		n.Terminate()
+		require.NoError(t, n.Wipe())
+		require.NoError(t, os.Rename(n.Dir+".copy", n.Dir))
+		n.Use(old)
+	}
+	for _, some := range [][]*nodes.Node{{order[2], order[0]}, {order[1]}} {
+		for _, n := range some {
+			require.NoError(t, n.Start())
+		}
+		for _, n := range some {
+			require.NoError(t, n.WaitReady(ctx))
+		}
+	}
+	_, err = c.OneState(ctx)
+	require.NoError(t, err)
+	a, err := admin.Must(ctx, "GET", "/api/v1/organisations/", nil, 200)
+	require.NoError(t, err)
+	for i := range order {
+		require.Contains(t, string(a.Body), fmt.Sprint("before ", i))
+	}
+}
+
 // TestSnapshotsBetweenVersions: while versions are mixed, a node of either version that lags too far for the log gets a snapshot from a
 // leader of the other, and the level stays.
 func TestSnapshotsBetweenVersions(t *testing.T) {
