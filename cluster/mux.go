@@ -232,7 +232,7 @@ func (r *raftLayer) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errNotReached, err)
 	}
-	return &sendingConn{Conn: c, stall: r.stall}, nil
+	return &sendingConn{Conn: c, stall: r.stall, timeout: wireTimeout}, nil
 }
 
 // Close makes Accept fail; the port itself is the mux's.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,43 +13,54 @@ import (
 // meanwhile: it votes for nobody. A transfer that stands still for a while is cut
 // here, on both sides; one that moves goes on.
 
-// restoreRate is how many bytes of a snapshot a peer has to store and restore in a second at least.
+// restoreRate is how many bytes of a snapshot, or of entries, a peer has to receive and store in a second at least.
 const restoreRate = 256 << 10
 
 // progressStep is what has to be written within stall: one write may be of any size.
 const progressStep = 64 << 10
 
-// sendingConn is the side that asks. A message with a limit beyond stall, which
-// only snapshots have, is cut when nothing can be written for stall, or when the
+// sendingConn is the side that asks. Raft gives a message as much time as its transport has, however large it is: a few megabytes
+// would never pass a slow link, and be sent again for ever. Here each step of a message has that time, and the answer a time by the size besides.
+// A message with a limit beyond stall, which only snapshots have, is cut when nothing can be written for stall, or when the
 // answer takes longer than stall and a time by the size.
 type sendingConn struct {
 	net.Conn
-	stall time.Duration
-	limit time.Time // of the message; zero: it has none beyond stall
-	sent  int64     // bytes of the message
+	stall   time.Duration
+	timeout time.Duration // of messages without a limit
+	limit   time.Time     // of the message; zero: it has none beyond stall
+
+	// Bytes of the message, and of the one before, whose answer may not have come yet: a pipeline writes and reads at once.
+	sent, before atomic.Int64
 }
 
 // SetDeadline begins a message: Raft sets a deadline before each.
 func (c *sendingConn) SetDeadline(t time.Time) error {
-	c.limit, c.sent = time.Time{}, 0
+	c.limit = time.Time{}
+	c.before.Store(0)
+	c.sent.Store(0)
 	if time.Until(t) > c.stall {
 		c.limit = t
 	}
 	return c.Conn.SetDeadline(t)
 }
 
+// SetWriteDeadline begins a message in a pipeline.
+func (c *sendingConn) SetWriteDeadline(t time.Time) error {
+	c.before.Store(c.sent.Swap(0))
+	return c.Conn.SetWriteDeadline(t)
+}
+
 func (c *sendingConn) Write(b []byte) (int, error) {
-	if c.limit.IsZero() {
-		return c.Conn.Write(b)
-	}
 	done := 0
 	for done < len(b) {
-		if err := c.SetWriteDeadline(c.within(c.stall)); err != nil {
-			return done, err
+		if !c.limit.IsZero() || c.sent.Load() > 0 {
+			if err := c.Conn.SetWriteDeadline(c.within(c.pause())); err != nil {
+				return done, err
+			}
 		}
 		n, err := c.Conn.Write(b[done:min(done+progressStep, len(b))])
 		done += n
-		c.sent += int64(n)
+		c.sent.Add(int64(n))
 		if err != nil {
 			return done, err
 		}
@@ -57,21 +69,35 @@ func (c *sendingConn) Write(b []byte) (int, error) {
 }
 
 func (c *sendingConn) Read(b []byte) (int, error) {
-	if !c.limit.IsZero() {
-		restoring := time.Duration(c.sent/restoreRate) * time.Second
-		if err := c.SetReadDeadline(c.within(c.stall + restoring)); err != nil {
+	storing := storingTime(c.sent.Load() + c.before.Load())
+	if !c.limit.IsZero() || storing > 0 {
+		if err := c.SetReadDeadline(c.within(c.pause() + storing)); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Read(b)
 }
 
+// pause is how long the message may stand still.
+func (c *sendingConn) pause() time.Duration {
+	if c.limit.IsZero() {
+		return c.timeout
+	}
+	return c.stall
+}
+
+// storingTime is how long a peer may take for so many bytes.
+func storingTime(bytes int64) time.Duration {
+	return time.Duration(bytes/restoreRate) * time.Second
+}
+
 // within is d from now, or the limit if that is earlier.
 func (c *sendingConn) within(d time.Duration) time.Time {
-	if t := time.Now().Add(d); t.Before(c.limit) {
-		return t
+	t := time.Now().Add(d)
+	if !c.limit.IsZero() && c.limit.Before(t) {
+		return c.limit
 	}
-	return c.limit
+	return t
 }
 
 // receivingConn is the side that answers. Between messages it waits as long as it

@@ -21,7 +21,7 @@ type stallStream struct {
 
 func (s *stallStream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	c, err := net.DialTimeout("tcp", string(addr), timeout)
-	return &sendingConn{Conn: c, stall: s.stall}, err
+	return &sendingConn{Conn: c, stall: s.stall, timeout: 10 * time.Second}, err
 }
 
 func (s *stallStream) Accept() (net.Conn, error) {
@@ -168,4 +168,83 @@ func TestBigEntriesReachWhoWasAway(t *testing.T) {
 		m.fsm.wait(t, last)
 	}
 	require.True(t, slices.Equal(members[1].fsm.all(), away.fsm.all()))
+}
+
+// slowLink is a connection whose other side reads little at a time.
+type slowLink struct{ *net.TCPConn }
+
+func (s slowLink) Read(b []byte) (int, error) {
+	time.Sleep(20 * time.Millisecond)
+	return s.TCPConn.Read(b[:min(32<<10, len(b))])
+}
+
+type slowStream struct{ net.Listener }
+
+func (s slowStream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	c, err := net.DialTimeout("tcp", string(addr), timeout)
+	if err != nil {
+		return nil, err
+	}
+	return &sendingConn{Conn: c, stall: time.Hour, timeout: slowTimeout}, c.(*net.TCPConn).SetWriteBuffer(32 << 10)
+}
+
+func (s slowStream) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return slowLink{c.(*net.TCPConn)}, c.(*net.TCPConn).SetReadBuffer(32 << 10)
+}
+
+// slowTimeout is much less than a message of slowBytes takes on a slow link.
+const (
+	slowTimeout = 500 * time.Millisecond
+	slowBytes   = 2 << 20
+)
+
+// TestLargeMessagesPassASlowLink: what takes longer than a message may, but moves, is not sent again from the start.
+func TestLargeMessagesPassASlowLink(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	inner := raft.NewNetworkTransportWithLogger(slowStream{l}, 1, slowTimeout, newRaftLogger(testLog()))
+	defer inner.CloseStreams()
+	defer inner.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case rpc := <-inner.Consumer():
+				rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
+			case <-done:
+				return
+			}
+		}
+	}()
+	transport := newSerialTransport(func() bool { return false }, inner, slowTimeout)
+	addr := raft.ServerAddress(l.Addr().String())
+	message := func() *raft.AppendEntriesRequest {
+		return &raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 1, PrevLogTerm: 1, Entries: []*raft.Log{{Data: make([]byte, slowBytes)}}}
+	}
+	var answer raft.AppendEntriesResponse
+	require.NoError(t, transport.AppendEntries("peer", addr, message(), &answer))
+	require.True(t, answer.Success)
+
+	pipeline, err := transport.AppendEntriesPipeline("peer", addr)
+	require.NoError(t, err)
+	defer pipeline.Close()
+	answered := make(chan error, 3)
+	go func() {
+		for range 3 {
+			answered <- (<-pipeline.Consumer()).Error()
+		}
+	}()
+	for range 3 {
+		_, err := pipeline.AppendEntries(message(), new(raft.AppendEntriesResponse))
+		require.NoError(t, err)
+	}
+	for range 3 {
+		require.NoError(t, <-answered)
+	}
 }

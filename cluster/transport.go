@@ -71,16 +71,17 @@ func (t *serialTransport) RequestPreVote(id raft.ServerID, addr raft.ServerAddre
 const maxMessageBytes = 8 << 20
 
 // bound leaves out the entries that are too much for one message. Raft looks at what
-// is left to learn what was sent, and sends the rest next.
-func bound(args *raft.AppendEntriesRequest) {
-	size := 0
+// is left to learn what was sent, and sends the rest next. The answer is the size.
+func bound(args *raft.AppendEntriesRequest) (size int64) {
 	for i, l := range args.Entries {
-		size += len(l.Data) + len(l.Extensions)
-		if size > maxMessageBytes && i > 0 {
+		more := int64(len(l.Data) + len(l.Extensions))
+		if size+more > maxMessageBytes && i > 0 {
 			args.Entries = args.Entries[:i]
-			return
+			return size
 		}
+		size += more
 	}
+	return size
 }
 
 // AppendEntries sends entries, or a heartbeat.
@@ -114,13 +115,15 @@ func (t *serialTransport) stopPipelines() {
 type boundedPipeline struct {
 	raft.AppendPipeline
 	from *serialTransport
+	sent int64 // bytes of the message before, whose answer this one waits for
 }
 
 // AppendEntries gives up on a peer that takes nothing for the transport's
-// timeout; Raft then goes on without the pipeline.
+// timeout and a time by the size; Raft then goes on without the pipeline.
 func (p *boundedPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) (raft.AppendFuture, error) {
-	bound(args)
-	limit := time.AfterFunc(p.from.timeout, func() { _ = p.AppendPipeline.Close() })
+	size := bound(args)
+	limit := time.AfterFunc(p.from.timeout+storingTime(p.sent+size), func() { _ = p.AppendPipeline.Close() })
+	p.sent = size
 	defer limit.Stop()
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
