@@ -159,9 +159,19 @@ func (n *Node) transfer(ctx context.Context, request func() raft.Future) error {
 	})
 }
 
-// transferTo is transfer to a certain member.
+// transferTo is transfer to a certain member, unless that has much to receive yet. Raft asks the goroutine that sends it, and that listens when it has sent
+// what there was: a first transfer would give up, a second one wait for that, and the writes with it.
 func (n *Node) transferTo(ctx context.Context, to raft.Server) error {
+	if n.wire.delivering(to.ID, n.cfg.Timing.Election) || n.farBehind(to.ID) {
+		return &Error{CodeBadTarget, fmt.Sprintf("node %s is far behind and still catching up", to.ID)}
+	}
 	return n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(to.ID, to.Address) })
+}
+
+// farBehind tells whether a member lacks more than one message of entries, as it last reported.
+func (n *Node) farBehind(id raft.ServerID) bool {
+	last := n.raft.LastIndex()
+	return n.desk.applied(string(id))+max(n.store.reach.entries(last, maxMessageBytes), maxAppendEntries) < last
 }
 
 func (n *Node) surelyNotForTransfer(ctx context.Context) error {

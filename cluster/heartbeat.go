@@ -324,6 +324,13 @@ func (d *heartbeatDesk) notes() []memberNote {
 	return notes
 }
 
+// applied is how far a node last reported to be; 0: it did not report in this term.
+func (d *heartbeatDesk) applied(id string) uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.reports[id].Applied
+}
+
 // heardWithin tells whether a node reported within d.
 func (d *heartbeatDesk) heardWithin(id string, within time.Duration) bool {
 	d.mu.Lock()

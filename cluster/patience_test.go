@@ -3,7 +3,9 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,4 +93,57 @@ func TestLeadershipSentToAPeerThatIsDownHoldsNothingUp(t *testing.T) {
 		_, err := leader.node.Propose(patient(t), []byte("after"))
 		return err == nil
 	})
+}
+
+// slowRestore is a state machine that takes its time with what the leader sent.
+type slowRestore struct {
+	*journal
+	begun, proceed chan struct{}
+}
+
+func (s *slowRestore) Restore(r io.ReadCloser) error {
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
+	<-s.proceed
+	return s.journal.Restore(r)
+}
+
+// The replication to a peer that is being sent a snapshot is busy with that until it is stored: a transfer to it would have to wait, and the writes with it.
+func TestLeadershipSentToAPeerThatTakesASnapshotHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, func(_ int, c *Config) { c.TrailingBytes = 1 })
+	leader := leaderOf(t, members...)
+	behind := followersOf(leader, members...)[0]
+	behind.crash()
+	var index uint64
+	for range 700 {
+		index = committedIndex(t, "x", members...)
+	}
+	for _, m := range followersOf(behind, members...) {
+		m.fsm.wait(t, index)
+		eventually(t, func() bool { return m.node.Snapshot() == nil })
+	}
+	slow := &slowRestore{newJournal(), make(chan struct{}, 1), make(chan struct{})}
+	behind.cfg.FSM, behind.cfg.FSMIndex = slow, slow.at
+	node, err := Start(t.Context(), behind.cfg)
+	require.NoError(t, err)
+	defer node.crash()
+	release := sync.OnceFunc(func() { close(slow.proceed) })
+	defer release()
+	receive(t, slow.begun)
+
+	leader = leaderOf(t, followersOf(behind, members...)...)
+	for range 3 {
+		err := leader.node.TransferTo(patient(t), node.ID())
+		var refusal *Error
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, CodeBadTarget, refusal.Code)
+	}
+	_, err = leader.node.Propose(patient(t), []byte("meanwhile"))
+	require.NoError(t, err)
+
+	release()
+	eventually(t, func() bool { return leader.node.TransferTo(patient(t), node.ID()) == nil })
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"time"
 
@@ -35,10 +36,17 @@ type serialTransport struct {
 	// and stopPipelines has to see all of them at once.
 	mu   sync.Mutex
 	open map[*boundedPipeline]struct{}
+	busy map[raft.ServerID]*delivery // under mu, too: who hands over asks
+}
+
+// delivery is what is being sent to a peer.
+type delivery struct {
+	since    time.Time
+	snapshot bool
 }
 
 func newSerialTransport(mute func() bool, t *raft.NetworkTransport, timeout time.Duration) *serialTransport {
-	return &serialTransport{NetworkTransport: t, timeout: timeout, mute: mute, open: map[*boundedPipeline]struct{}{}}
+	return &serialTransport{NetworkTransport: t, timeout: timeout, mute: mute, open: map[*boundedPipeline]struct{}{}, busy: map[raft.ServerID]*delivery{}}
 }
 
 // SetHeartbeatHandler takes no shortcut.
@@ -84,9 +92,41 @@ func bound(args *raft.AppendEntriesRequest) (size int64) {
 	return size
 }
 
+// deliver notes that something is being sent to a peer until done is called.
+func (t *serialTransport) deliver(id raft.ServerID, snapshot bool) (done func()) {
+	d := &delivery{time.Now(), snapshot}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.busy[id] = d
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.busy[id] == d { // else a later term's
+			delete(t.busy, id)
+		}
+	}
+}
+
+// delivering tells whether a peer is being sent a snapshot, or has been sent one message for longer than patience.
+func (t *serialTransport) delivering(id raft.ServerID, patience time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := t.busy[id]
+	return d != nil && (d.snapshot || time.Since(d.since) > patience)
+}
+
+// InstallSnapshot sends a snapshot.
+func (t *serialTransport) InstallSnapshot(id raft.ServerID, addr raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	defer t.deliver(id, true)()
+	return t.NetworkTransport.InstallSnapshot(id, addr, args, resp, data)
+}
+
 // AppendEntries sends entries, or a heartbeat.
 func (t *serialTransport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
 	bound(args)
+	if !isHeartbeat(args) { // those have a goroutine of their own
+		defer t.deliver(id, false)()
+	}
 	return t.NetworkTransport.AppendEntries(id, addr, args, resp)
 }
 
@@ -96,7 +136,7 @@ func (t *serialTransport) AppendEntriesPipeline(id raft.ServerID, addr raft.Serv
 	if err != nil {
 		return nil, err
 	}
-	p := &boundedPipeline{AppendPipeline: inner, from: t}
+	p := &boundedPipeline{AppendPipeline: inner, from: t, peer: id}
 	t.mu.Lock()
 	t.open[p] = struct{}{}
 	t.mu.Unlock()
@@ -115,6 +155,7 @@ func (t *serialTransport) stopPipelines() {
 type boundedPipeline struct {
 	raft.AppendPipeline
 	from *serialTransport
+	peer raft.ServerID
 	sent int64 // bytes of the message before, whose answer this one waits for
 }
 
@@ -125,6 +166,7 @@ func (p *boundedPipeline) AppendEntries(args *raft.AppendEntriesRequest, resp *r
 	limit := time.AfterFunc(p.from.timeout+storingTime(p.sent+size), func() { _ = p.AppendPipeline.Close() })
 	p.sent = size
 	defer limit.Stop()
+	defer p.from.deliver(p.peer, false)()
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
