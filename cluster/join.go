@@ -45,6 +45,11 @@ func (n *Node) join(ctx context.Context, via peerInfo) {
 			return
 		}
 	}
+	if n.doubt.Load() { // a member since an earlier round, that has nothing from the cluster yet: who was removed meanwhile must not ask its way in again
+		if n.checkMembership(ctx); n.doubt.Load() || n.Removed() {
+			return
+		}
+	}
 	if err := n.requestJoin(ctx, via.Address, via.ClusterID); err != nil {
 		if n.tells() {
 			n.log.Warn("join", "via", via.Address, "error", err)

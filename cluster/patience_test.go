@@ -110,6 +110,19 @@ func (s *slowRestore) Restore(r io.ReadCloser) error {
 	return s.journal.Restore(r)
 }
 
+// onlySnapshot makes members that run have nothing but a snapshot for who has not been there so far.
+func onlySnapshot(t *testing.T, members ...*member) {
+	t.Helper()
+	var index uint64
+	for range 700 {
+		index = committedIndex(t, "x", members...)
+	}
+	for _, m := range members {
+		m.fsm.wait(t, index)
+		eventually(t, func() bool { return m.node.Snapshot() == nil })
+	}
+}
+
 // The replication to a peer that is being sent a snapshot is busy with that until it is stored: a transfer to it would have to wait, and the writes with it.
 func TestLeadershipSentToAPeerThatTakesASnapshotHoldsNothingUp(t *testing.T) {
 	t.Parallel()
@@ -117,14 +130,7 @@ func TestLeadershipSentToAPeerThatTakesASnapshotHoldsNothingUp(t *testing.T) {
 	leader := leaderOf(t, members...)
 	behind := followersOf(leader, members...)[0]
 	behind.crash()
-	var index uint64
-	for range 700 {
-		index = committedIndex(t, "x", members...)
-	}
-	for _, m := range followersOf(behind, members...) {
-		m.fsm.wait(t, index)
-		eventually(t, func() bool { return m.node.Snapshot() == nil })
-	}
+	onlySnapshot(t, followersOf(behind, members...)...)
 	slow := &slowRestore{newJournal(), make(chan struct{}, 1), make(chan struct{})}
 	behind.cfg.FSM, behind.cfg.FSMIndex = slow, slow.at
 	node, err := Start(t.Context(), behind.cfg)
@@ -146,4 +152,26 @@ func TestLeadershipSentToAPeerThatTakesASnapshotHoldsNothingUp(t *testing.T) {
 
 	release()
 	eventually(t, func() bool { return leader.node.TransferTo(patient(t), node.ID()) == nil })
+}
+
+// A node that joins asks again until it is told who the members are, which comes with the snapshot. One that is removed before must not ask its way in again.
+func TestNodeRemovedWhileItTakesItsFirstSnapshotStaysOut(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, func(_ int, c *Config) { c.TrailingBytes = 1 })
+	onlySnapshot(t, members...)
+	slow := &slowRestore{newJournal(), make(chan struct{}, 1), make(chan struct{})}
+	fresh := newMember(t, func(c *Config) {
+		c.FSM, c.FSMIndex = slow, slow.at
+		c.Join = []string{members[0].cfg.ClusterAddr, members[1].cfg.ClusterAddr}
+	})
+	node, err := Start(t.Context(), fresh.cfg)
+	require.NoError(t, err)
+	defer node.crash()
+	defer close(slow.proceed)
+	receive(t, slow.begun)
+	eventually(t, func() bool { return node.ClusterID() != "" })
+	require.NoError(t, members[0].node.Remove(patient(t), node.ID()))
+	eventually(t, node.Removed)
+	_, member := leaderOf(t, members...).node.server(node.ID())
+	require.False(t, member)
 }
