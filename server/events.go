@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -13,6 +14,7 @@ import (
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/server/admin"
 	"github.com/flagraft/flagraft/server/route"
+	"github.com/flagraft/flagraft/server/sdk"
 )
 
 // The stream of admin changes, for people who look at the same things: which tables a write touched and who made it, never what is in them.
@@ -20,12 +22,49 @@ import (
 
 const (
 	eventsPath = "/api/flagraft/v1/events/"
-	// eventStreams bounds how many are open on a node.
-	eventStreams = 1000
-	eventsPing   = 15 * time.Second
+	// eventStreams bounds how many are open on a node, and eventStreamsEach how many of one account: else one could keep all others out.
+	eventStreams     = 1000
+	eventStreamsEach = 100
+	eventsPing       = 15 * time.Second
 	// eventsPause is how often one stream gets an event at most; writes in between make one.
 	eventsPause = 50 * time.Millisecond
 )
+
+// eventPlaces counts the streams that are open. Its zero value is none.
+type eventPlaces struct {
+	mu    sync.Mutex
+	taken map[fsm.Author]int // by account or key, without its name
+	all   int
+}
+
+func holder(who fsm.Author) fsm.Author {
+	who.Name = "" // an address may change meanwhile
+	return who
+}
+
+// enter takes a place, or says that there is none.
+func (p *eventPlaces) enter(who fsm.Author) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all >= eventStreams || p.taken[holder(who)] >= eventStreamsEach {
+		return false
+	}
+	if p.taken == nil {
+		p.taken = map[fsm.Author]int{}
+	}
+	p.all++
+	p.taken[holder(who)]++
+	return true
+}
+
+func (p *eventPlaces) leave(who fsm.Author) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	if p.taken[holder(who)]--; p.taken[holder(who)] == 0 {
+		delete(p.taken, holder(who))
+	}
+}
 
 // changeEvent tells of the writes since the event before it.
 type changeEvent struct {
@@ -49,7 +88,7 @@ func (n *Node) serveEvents(ctx *fasthttp.RequestCtx, m *route.Match) {
 	if err == nil {
 		who, err = admit()
 	}
-	if err == nil && !n.events.enter(1) {
+	if err == nil && !n.events.enter(who) {
 		err = route.Unavailable(msgBusy, 5)
 	}
 	if err != nil {
@@ -62,13 +101,14 @@ func (n *Node) serveEvents(ctx *fasthttp.RequestCtx, m *route.Match) {
 	h.Set("X-Accel-Buffering", "no") // proxies of the nginx kind would hold events back
 	ctx.SetConnectionClose()
 	if ctx.IsHead() {
-		n.events.leave(1)
+		n.events.leave(who)
 		return
 	}
 	ctx.Response.ImmediateHeaderFlush = true
 	conn := ctx.Conn()
+	sdk.LimitSilence(under(conn).Conn) // a machine that is gone would hold its place for a quarter of an hour
 	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
-		defer n.events.leave(1)
+		defer n.events.leave(who)
 		s := &eventStream{node: n, w: w, conn: conn, who: who}
 		s.run(n.server.streams, func() bool { _, err := admit(); return err == nil })
 	})

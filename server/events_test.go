@@ -114,3 +114,18 @@ func TestEvents(t *testing.T) {
 	}
 	require.Equal(t, 401, n.Client(t).Do("GET", "/api/flagraft/v1/events/", nil).Status)
 }
+
+// TestEventsOfOneAccount: who opens streams without end keeps nobody else from them.
+func TestEventsOfOneAccount(t *testing.T) {
+	t.Parallel()
+	n := servertest.Start(t)
+	super := "Token " + n.Token(t)
+	for range 100 {
+		follow(t, n, super)
+	}
+	refused := n.Admin(t).Do("GET", "/api/flagraft/v1/events/", nil)
+	require.Equal(t, 503, refused.Status)
+	require.Equal(t, "5", refused.Header.Get("Retry-After"))
+	other := n.Client(t).Object("POST", "/api/v1/auth/users/", map[string]any{"email": "bob@example.com", "password": "Sesame-open-2!", "first_name": "b", "last_name": "x"}, 201)
+	follow(t, n, "Token "+other["key"].(string))
+}

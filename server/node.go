@@ -79,7 +79,7 @@ type Node struct {
 	registry    *prometheus.Registry // what /metrics shows
 	flags       *flagMetrics
 
-	events   gate          // streams of changes
+	events   eventPlaces   // streams of changes
 	backups  chan struct{} // a place for each backup that is streamed
 	founding actor.Signal  // this node leads: see founding.go
 	founder  *actor.Loop
@@ -216,7 +216,6 @@ func (n *Node) assemble() error {
 	n.server.openStreams = n.streams.Open
 	n.identities.Bound(n.server.budget.identities)
 	n.server.reader.fsm, n.server.reader.reads = n.fsm, n.reads()
-	n.events.limit = eventStreams
 	n.deliverer = newDeliverer(n)
 	n.api = &admin.API{Env: n.adminEnv(), FSM: n.fsm, Writer: n.writer, CatchUp: n.server.reader.catchUp}
 	n.server.api, n.server.atLevel = n.api, n.atLevel

@@ -48,6 +48,13 @@ func (s *stream) own(c net.Conn) {
 	}
 }
 
+// LimitSilence has a connection, as the system gave it, end when its other end's machine is gone, as it does for streams.
+func LimitSilence(c net.Conn) {
+	if raw := rawConn(c); raw != nil {
+		limitSilence(raw)
+	}
+}
+
 func (s *stream) bytes(f frame) []byte {
 	if s.chunked {
 		return f.chunked
