@@ -224,6 +224,7 @@ func TestImportRefusesWholly(t *testing.T) {
 		"unknown type":     {`"type": "int"`, `"type": "number"`},
 		"null character":   {`"a <b> & c"`, `"a\u0000"`},
 		"bad share":        {`"percentage_allocation": 25`, `"percentage_allocation": 90`},
+		"half a pair":      {`"a <b> & c"`, `"a\ud83d"`},
 		"not UTF-8":        {`"a <b> & c"`, "\"a\xe9\""},
 		"cut":              {`}`, ``},
 		"no such field":    {`"field": 1,`, `"field": 2,`},

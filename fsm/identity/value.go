@@ -170,6 +170,21 @@ func scanEscape(b []byte) (r rune, n int) {
 	return r, 6
 }
 
+// LoneSurrogate reports whether JSON has half a surrogate pair in it, which is no character: encoding/json puts U+FFFD in its place without a word.
+func LoneSurrogate(json []byte) bool {
+	for i := 0; i < len(json); i++ {
+		if json[i] != '\\' {
+			continue
+		}
+		r, n := scanEscape(json[i:]) // a pair is one rune
+		if utf16.IsSurrogate(r) {
+			return true
+		}
+		i += max(n, 1) - 1
+	}
+	return false
+}
+
 // hex4 reads \uXXXX.
 func hex4(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {

@@ -88,3 +88,12 @@ func FuzzCanonicalValue(f *testing.F) {
 		}
 	})
 }
+
+func TestLoneSurrogate(t *testing.T) {
+	for _, whole := range []string{``, `"\ud83d\ude00"`, `"\\ud83d"`, `"\u00e9 \\\u0041"`, `"\`, `"\ud8`, "\"😀\""} {
+		require.False(t, LoneSurrogate([]byte(whole)), whole)
+	}
+	for _, half := range []string{`"\ud83d"`, `"\ude00\ud83d"`, `"\ud83d\ud83d\ude00"`, `"\\\uDFFF"`, `{"\ud800":1}`} {
+		require.True(t, LoneSurrogate([]byte(half)), half)
+	}
+}

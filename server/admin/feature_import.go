@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flagraft/flagraft/fsm"
+	"github.com/flagraft/flagraft/fsm/identity"
 	"github.com/flagraft/flagraft/server/route"
 )
 
@@ -237,6 +238,9 @@ func renderFeatureImport(i fsm.FeatureImport) featureImport {
 func readTransfer(data []byte) ([]transferredFeature, error) {
 	if !utf8.Valid(data) { // the decoder would put other characters in the place of those that it cannot read
 		return nil, fmt.Errorf("it is not UTF-8")
+	}
+	if identity.LoneSurrogate(data) { // as above
+		return nil, fmt.Errorf("a text has half a surrogate pair in it")
 	}
 	var features []transferredFeature
 	err := json.Unmarshal(data, &features)

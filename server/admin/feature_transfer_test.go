@@ -113,7 +113,7 @@ func TestFeatureImportRefusals(t *testing.T) {
 	feature := func(name, value, kind, more string) string {
 		return fmt.Sprintf(`{"name":%q,"value":%s,"type":%q,"multivariate":[%s]}`, name, value, kind, more)
 	}
-	for _, bad := range []string{`{}`, `[`, `[] x`, `[]]`, `[]}x`, `null`, `[{}]`, `[` + strings.Replace(feature("name", "1", "int", ""), "name\",", "\xe9\",", 1) + `]`, `[` + feature("a", "\"\xe9\"", "unicode", "") + `]`, `[` + feature("a", "1", "unicode", "") + `]`, `[` + feature("a", `"x"`, "int", "") + `]`,
+	for _, bad := range []string{`{}`, `[`, `[] x`, `[]]`, `[]}x`, `null`, `[{}]`, `[` + strings.Replace(feature("name", "1", "int", ""), "name\",", "\xe9\",", 1) + `]`, `[` + feature("a", "\"\xe9\"", "unicode", "") + `]`, `[` + feature("a", `"cut \ud83d"`, "unicode", "") + `]`, `[` + feature("a", "1", "unicode", "") + `]`, `[` + feature("a", `"x"`, "int", "") + `]`,
 		`[` + feature("a", "99999999999", "int", "") + `]`, `[` + feature("a", "1", "bool", "") + `]`, `[` + feature("a", "1", "float", "") + `]`,
 		`[` + feature("a", "1", "int", "") + `,` + feature("A", "1", "int", "") + `]`,
 		`[` + feature("a", "1", "int", `{"percentage_allocation":60,"value":1,"type":"int"},{"percentage_allocation":60,"value":2,"type":"int"}`) + `]`,

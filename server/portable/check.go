@@ -40,6 +40,9 @@ func Parse(raw []byte) (*Document, error) {
 	if holdsNUL(whole) {
 		return nil, &Invalid{"document", "a text has a null character in it"}
 	}
+	if identity.LoneSurrogate(raw) { // as above
+		return nil, &Invalid{"document", "a text has half a surrogate pair in it (\\ud800 to \\udfff)"}
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields() // a member that is misspelt must not be lost
 	dec.UseNumber()
