@@ -51,8 +51,8 @@ func (n *Node) importRows() []route.Row {
 	return []route.Row{{Method: "POST", Path: importPath, OperationID: "flagraft_v1_import_create", Tag: "Backups", Kind: route.Local, Auth: route.Superuser, Refusals: []int{400, 413, 503, 507},
 		Summary: "Import projects from an export.", Status: 200,
 		Description: "Each project is imported whole or not at all, in the order of the document, with ids of its own; keys that are taken are made anew. " +
-			"Organisations are found by uuid and name, then by name, or made; those of one document stay apart; ?into=ID names one. A project whose name the organisation has already is refused, so that a " +
-			"request may be repeated. At most 16 MB.",
+			"Organisations are found by uuid and name, then by name, or made; those of one document stay apart; ?into=ID names one. A project whose name the organisation has already is refused, so that none is " +
+			"there twice, and ends the import. At most 16 MB.",
 		Handler: route.Raw(n.serveImport, portable.Document{}, importedProjects{})}}
 }
 
@@ -77,7 +77,7 @@ func (n *Node) serveImport(ctx *fasthttp.RequestCtx, m *route.Match) {
 	answer, err := n.sendImport(n.server.ctx, &ask)
 	switch {
 	case errors.Is(err, cluster.ErrUnknownOutcome):
-		writeError(ctx, route.Unavailable("It is not known whether everything was imported. It is safe to send it again: what is there is refused.", 1))
+		writeError(ctx, route.Unavailable("It is not known whether everything was imported. To go on, take out of the document what is there, and send the rest again: a project that is there is refused, and ends the import.", 1))
 	case errors.Is(err, cluster.ErrReadOnly):
 		writeError(ctx, route.ReadOnly())
 	case err != nil:
@@ -123,7 +123,7 @@ func (n *Node) handleImport(ctx context.Context, _ string, payload []byte) ([]by
 	var invalid *portable.Invalid
 	switch {
 	case errors.As(err, &invalid), errors.Is(err, fsm.ErrTooLarge), errors.Is(err, fsm.ErrFormatLevel), errors.Is(err, errImportIdentities):
-		text := err.Error() + ". This project was not imported"
+		text := err.Error() + ". This project, and what is behind it in the document, was not imported"
 		for _, p := range done.Projects {
 			text += fmt.Sprintf("; project %q was", p.Name)
 		}
