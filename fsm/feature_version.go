@@ -202,8 +202,9 @@ func (tx *Tx) PublishVersion(v FeatureVersion) FeatureVersion {
 	}
 	f, _ := Features.Get(tx, v.Feature)
 	e, _ := Environments.Get(tx, v.Environment)
+	// No event of the system: who has no account and scheduled it is a key.
 	tx.Audit(AuditLog{Log: "New version published for feature: " + f.Name, Project: e.Project, Environment: v.Environment, Author: v.PublishedBy,
-		RelatedObjectType: AuditFeatureVersion, RelatedObjectUUID: v.UUID, IsSystemEvent: v.PublishedBy == 0 && tx.author == Author{}})
+		RelatedObjectType: AuditFeatureVersion, RelatedObjectUUID: v.UUID})
 	return FeatureVersions.Put(tx, v)
 }
 

@@ -423,7 +423,7 @@ func TestScheduledVersionsBecomeLive(t *testing.T) {
 	require.Len(t, rows, 1)
 	require.Equal(t, "New version published for feature: f", rows[0].Log)
 	require.Equal(t, hour.UUID, rows[0].RelatedObjectUUID)
-	require.True(t, rows[0].IsSystemEvent)
+	require.False(t, rows[0].IsSystemEvent)
 	seq = p.fsm.State().Seq
 	require.NoError(t, s.due(t.Context()))
 	require.Equal(t, seq, p.fsm.State().Seq, "once")

@@ -372,6 +372,20 @@ func TestVersionBringsBackADefault(t *testing.T) {
 	h.get(futureFlag(f), 200).is(`{"environment_default":{"enabled":true,"value":{"type":"string","value":"x"},"variants":[{"id":1,"weight":30.0}]},"segment_overrides":[]}`)
 }
 
+// becomeLive has the Scheduler do at a time what is due by then, and gives the audit row of the version that became live.
+func (v *versioned) becomeLive(due time.Time) map[string]any {
+	v.Helper()
+	clock := func() time.Time { return due.Add(time.Second) }
+	late := fsm.NewScheduler(v.node.FSM, v.node.LateWriter(v.T, clock, Announce), clock, fsm.DefaultRetention(), v.api.Env.Log)
+	v.Cleanup(late.Stop)
+	late.Lead(true)
+	newest := func() map[string]any {
+		return v.get("/api/v1/projects/1/audit/", 200).object()["results"].([]any)[0].(map[string]any)
+	}
+	require.Eventually(v, func() bool { return newest()["related_object_type"] == "EF_VERSION" }, 10*time.Second, time.Millisecond)
+	return newest()
+}
+
 // The audit row and the events of a version that was scheduled name who published it, whoever wrote it.
 func TestScheduledVersionNamesItsPublisher(t *testing.T) {
 	h := newVersioned(t)
@@ -379,18 +393,21 @@ func TestScheduledVersionNamesItsPublisher(t *testing.T) {
 	h.create(fmt.Sprintf(`{"publish_immediately":true,"live_from":%q,"feature_states_to_update":[{"enabled":false,"feature_state_value":{}}]}`,
 		due.UTC().Format(time.RFC3339)))
 	env, _ := h.hooks()
-	clock := func() time.Time { return due.Add(time.Second) }
-	late := fsm.NewScheduler(h.node.FSM, h.node.LateWriter(t, clock, Announce), clock, fsm.DefaultRetention(), h.api.Env.Log)
-	defer late.Stop()
-	late.Lead(true)
-	newest := func() map[string]any {
-		return h.get("/api/v1/projects/1/audit/", 200).object()["results"].([]any)[0].(map[string]any)
-	}
-	require.Eventually(t, func() bool { return newest()["related_object_type"] == "EF_VERSION" }, 10*time.Second, time.Millisecond)
-	require.Equal(t, "admin@example.com", newest()["author"].(map[string]any)["email"])
-	require.False(t, newest()["is_system_event"].(bool))
+	row := h.becomeLive(due)
+	require.Equal(t, "admin@example.com", row["author"].(map[string]any)["email"])
+	require.False(t, row["is_system_event"].(bool))
 	require.Equal(t, "FLAG_UPDATED", h.waiting(env)[0].Type)
 	require.Equal(t, "admin@example.com", h.waiting(env)[0].Data["changed_by"])
+}
+
+// A key has no account to be the author, but what it scheduled is not the installation's doing.
+func TestVersionScheduledByAKeyIsNoSystemEvent(t *testing.T) {
+	h := newVersioned(t)
+	due := time.Now().Add(time.Hour)
+	h.send("POST", h.list, fmt.Sprintf(`{"publish_immediately":true,"live_from":%q}`, due.UTC().Format(time.RFC3339)), h.key()).must(201)
+	row := h.becomeLive(due)
+	require.Nil(t, row["author"])
+	require.False(t, row["is_system_event"].(bool))
 }
 
 // TestVersionOfAScheduledState: what a version says of a state that was scheduled before the environment kept versions is live with the version.
