@@ -168,10 +168,12 @@ func (n *Node) transferTo(ctx context.Context, to raft.Server) error {
 	return n.transfer(ctx, func() raft.Future { return n.raft.LeadershipTransferToServer(to.ID, to.Address) })
 }
 
-// farBehind tells whether a member lacks more than one message of entries, as it last reported.
+// farBehind tells whether a member lacks more than one message of entries, as it last reported. Of who has not reported yet it is not known:
+// a leader that was just elected may hand over at once.
 func (n *Node) farBehind(id raft.ServerID) bool {
+	applied, reported := n.desk.applied(string(id))
 	last := n.raft.LastIndex()
-	return n.desk.applied(string(id))+max(n.store.reach.entries(last, maxMessageBytes), maxAppendEntries) < last
+	return reported && applied+max(n.store.reach.entries(last, maxMessageBytes), maxAppendEntries) < last
 }
 
 func (n *Node) surelyNotForTransfer(ctx context.Context) error {

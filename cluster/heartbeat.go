@@ -324,11 +324,12 @@ func (d *heartbeatDesk) notes() []memberNote {
 	return notes
 }
 
-// applied is how far a node last reported to be; 0: it did not report in this term.
-func (d *heartbeatDesk) applied(id string) uint64 {
+// applied is how far a node last reported to be in this term.
+func (d *heartbeatDesk) applied(id string) (index uint64, reported bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.reports[id].Applied
+	r, ok := d.reports[id]
+	return r.Applied, ok
 }
 
 // heardWithin tells whether a node reported within d.

@@ -198,8 +198,8 @@ func (s slowStream) Accept() (net.Conn, error) {
 
 // slowTimeout is much less than a message of slowBytes takes on a slow link.
 const (
-	slowTimeout = 500 * time.Millisecond
-	slowBytes   = 2 << 20
+	slowTimeout = time.Second
+	slowBytes   = 4 << 20
 )
 
 // TestLargeMessagesPassASlowLink: what takes longer than a message may, but moves, is not sent again from the start.
