@@ -53,6 +53,7 @@ func serve(ctx context.Context, st *settings.Settings) error {
 	context.AfterFunc(ctx, stop) // with the first signal the default handling is back
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP) // from the start to the end: unhandled it ends the process
+	signal.Ignore(syscall.SIGPIPE)        // who reads the log or the welcome may go: the runtime would end the process with the next line
 	log, level := newLogger(st)
 	limit, err := server.SetMemoryLimit(st.MemoryLimit, log)
 	if err != nil {
