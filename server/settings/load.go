@@ -56,10 +56,14 @@ func (l *Loader) Load() (*Settings, error) {
 	var faults []error
 	l.settings.each(func(f setting) {
 		given, err := l.lookup(f, file)
-		if err == nil && given.place != nowhere && given.place != onCommandLine {
+		switch {
+		case err != nil || given.place == nowhere:
+		case given.place != onCommandLine:
 			if err = f.set(given.text); err != nil {
 				err = fmt.Errorf("%s: %w", given.from, err)
 			}
+		case f.value.Kind() == reflect.Slice: // the flag is parsed, but has kept blanks and empty parts, which other places do without
+			err = f.set(strings.Join(f.value.Interface().([]string), ","))
 		}
 		if err == nil && f.secret {
 			err = l.readSecret(f, file, given.place)
@@ -206,6 +210,9 @@ func (l *Loader) file() (map[string]yaml.Node, error) {
 	var more any
 	if err := documents.Decode(&more); more != nil || err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("configuration file %s: what follows a line --- would count for nothing: put all settings into one document", l.settings.Config)
+	}
+	if _, nested := out["config"]; nested {
+		return nil, fmt.Errorf("configuration file %s: config: a file cannot name another one, which would not be read", l.settings.Config)
 	}
 	return out, nil
 }

@@ -216,3 +216,35 @@ func TestOldNamesAreRefusedByTheNewOne(t *testing.T) {
 	require.ErrorContains(t, err, "FLAGRAFT_TRUST_PROXY_HEADERS")
 	require.NotContains(t, err.Error(), "FLAGRAFT_READ_REPLICA")
 }
+
+// A list is read alike wherever it is given: the address " b:1" of a flag was no address.
+func TestListsAreReadAlikeEverywhere(t *testing.T) {
+	const text = "a:1, b:1,,c:1 ,"
+	want := []string{"a:1", "b:1", "c:1"}
+	s, err := load(t, "--join", text)
+	require.NoError(t, err)
+	require.Equal(t, want, s.Join, "a flag")
+	s, err = load(t, "--join", "a:1, b:1", "--join", "c:1")
+	require.NoError(t, err)
+	require.Equal(t, want, s.Join, "a flag given twice")
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("join: '"+text+"'\n"), 0o600))
+	s, err = load(t, "--config", file)
+	require.NoError(t, err)
+	require.Equal(t, want, s.Join, "the file")
+	t.Setenv("FLAGRAFT_JOIN", text)
+	s, err = load(t)
+	require.NoError(t, err)
+	require.Equal(t, want, s.Join, "a variable")
+	s, err = load(t, "--join", "")
+	require.NoError(t, err)
+	require.Empty(t, s.Join, "an empty flag beats it")
+}
+
+// Another file named in the file was not read, and nothing said so.
+func TestTheFileNamesNoOther(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("config: other.yaml\n"), 0o600))
+	_, err := load(t, "--config", file)
+	require.ErrorContains(t, err, file+": config: a file cannot name another one")
+}
