@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/fsm/identity"
@@ -17,7 +18,7 @@ import (
 func CheckSettings(st *settings.Settings) error {
 	_, proxies := parseProxies(st.TrustedProxies)
 	_, traces := tracing.Wanted()
-	return errors.Join(checkPlaces(st), proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), cluster.Config{
+	return errors.Join(checkPlaces(st), proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), checkURLs(st), cluster.Config{
 		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 	}.Check())
 }
@@ -28,6 +29,20 @@ func checkPlaces(st *settings.Settings) error {
 	for _, place := range [][2]string{{"data-dir", st.DataDir}, {"api-addr", st.APIAddr}, {"cluster-addr", st.ClusterAddr}} {
 		if place[1] == "" {
 			faults = append(faults, fmt.Errorf("--%s is empty", place[0]))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkURLs refuses what no link can begin with, such as a bare host: mails and the sign-in of programs would lead nowhere.
+func checkURLs(st *settings.Settings) error {
+	var faults []error
+	for _, place := range [][2]string{{"public-url", st.PublicURL}, {"frontend-url", st.FrontendURL}} {
+		if place[1] == "" {
+			continue
+		}
+		if u, err := url.Parse(place[1]); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			faults = append(faults, fmt.Errorf("--%s is %q, which is no address such as https://flags.example.com", place[0], place[1]))
 		}
 	}
 	return errors.Join(faults...)

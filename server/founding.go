@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -73,12 +72,13 @@ func (n *Node) foundOnce(ctx context.Context) error {
 	if !n.namesAccount() {
 		return nil
 	}
-	email, password := n.firstAccount()
-	if password == "" {
-		return errors.New("admin-email needs admin-password")
-	}
 	for range fsm.Users.Refs(n.fsm.State()) {
 		return nil // spares a password hash
+	}
+	email, password := n.firstAccount()
+	if password == "" { // nothing to try again: the settings stay as they are until the next start
+		n.log.Error("the first account is not made: admin-email needs admin-password", "email", email)
+		return nil
 	}
 	hash, err := n.api.Env.Passwords.Hash(ctx, password)
 	if err != nil {
@@ -118,7 +118,10 @@ func (n *Node) Welcome(ctx context.Context) (string, error) {
 		return "", err
 	}
 	email, password := n.firstAccount()
-	address := "http://127.0.0.1" + portOf(n.APIAddr())
+	if n.settings.AdminEmail != "" {
+		password = "the password of the settings" // not itself: what is printed here is kept with the log
+	}
+	address := n.addressOf(n.APIAddr())
 	return fmt.Sprintf(`
 flagraft is ready on %[1]s
 
@@ -149,13 +152,4 @@ func (n *Node) demoEnvironment(ctx context.Context) (fsm.Environment, error) {
 			return fsm.Environment{}, fmt.Errorf("no environment yet: %w", err)
 		}
 	}
-}
-
-func portOf(addr string) string {
-	for i := len(addr) - 1; i >= 0; i-- {
-		if addr[i] == ':' {
-			return addr[i:]
-		}
-	}
-	return addr
 }

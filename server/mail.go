@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"net"
 	"path/filepath"
 
 	"github.com/flagraft/flagraft/server/mail"
@@ -27,12 +28,16 @@ func mailDelivery(st *settings.Settings) (mail.Delivery, error) {
 
 // siteURL is where links in mails point. It comes from the settings only: a request's Host header is the sender's word.
 func (n *Node) siteURL() string {
-	return cmp.Or(n.settings.FrontendURL, n.settings.PublicURL, "http://"+hostOf(cmp.Or(n.settings.AdvertiseAPI, n.settings.APIAddr)))
+	return cmp.Or(n.settings.FrontendURL, n.settings.PublicURL, n.addressOf(cmp.Or(n.settings.AdvertiseAPI, n.settings.APIAddr)))
 }
 
-func hostOf(addr string) string {
-	if addr != "" && addr[0] == ':' {
-		return "127.0.0.1" + addr
+// addressOf is the address of the API at a listen or advertised address; all addresses of the host are this one, too.
+func (n *Node) addressOf(addr string) string {
+	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "" || net.ParseIP(host).IsUnspecified()) {
+		addr = net.JoinHostPort("127.0.0.1", port)
 	}
-	return addr
+	if n.settings.TLSCert != "" {
+		return "https://" + addr
+	}
+	return "http://" + addr
 }

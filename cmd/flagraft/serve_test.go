@@ -61,7 +61,8 @@ func TestAStartThatFailsSaysSo(t *testing.T) {
 // TestWrongSettingsAreAUsageError, as docs/commandline.md has it, whoever finds out, and doctor sees them before the first start.
 func TestWrongSettingsAreAUsageError(t *testing.T) {
 	for _, arg := range []string{"--keep-audit=0s", "--max-identities=60000001", "--max-trait-bytes=65537", "--trusted-proxies=proxy", "--memory-limit=much", "--mail-from=nobody",
-		"--smtp-addr=mail.example.com", "--tls-cert=api.crt", "--leader-timeout=0s", "--webhook-timeout=0s", "--api-addr=", "--cluster-addr=", "--data-dir="} {
+		"--smtp-addr=mail.example.com", "--tls-cert=api.crt", "--leader-timeout=0s", "--webhook-timeout=0s", "--api-addr=", "--cluster-addr=", "--data-dir=",
+		"--public-url=flags.example.com", "--frontend-url=flags.example.com:8080"} {
 		nowhere := []string{"--data-dir", filepath.Join(t.TempDir(), "data"), "--api-addr", "127.0.0.1:0", "--cluster-addr", "127.0.0.1:0", "--gossip-addr", "", "--management-addr", "", arg}
 		for args, want := range map[string]int{"serve": exitUsage, "doctor": exitUnhealthy} {
 			cmd := newRootCommand()
