@@ -69,7 +69,7 @@ const (
 	// freshBeats is how many periods old a quorum's reports may be for the
 	// leader to call its word fresh.
 	freshBeats = 5
-	// mergeBeats is how many periods a silent node still counts in Merge.
+	// mergeBeats is how many periods a silent node still counts in Merge, and as ready.
 	mergeBeats = 10
 )
 
@@ -247,6 +247,8 @@ func (d *heartbeatDesk) young() bool {
 
 func (d *heartbeatDesk) isYoung() bool { return time.Since(d.began) <= mergeBeats*d.period }
 
+func (d *heartbeatDesk) isHeard(r keptReport) bool { return time.Since(r.at) <= mergeBeats*d.period }
+
 func (d *heartbeatDesk) accept(r report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,7 +273,7 @@ func (d *heartbeatDesk) merged(seen uint64, members []string) (edition uint64, m
 	}
 	bodies, counted := map[string][]byte{}, []string(nil)
 	for id, r := range d.reports {
-		if r.Ready && time.Since(r.at) <= mergeBeats*d.period {
+		if r.Ready && d.isHeard(r) {
 			bodies[id] = r.Body
 			counted = append(counted, id)
 		}
@@ -313,12 +315,14 @@ func (d *heartbeatDesk) quorumContact(self string, voters []string) time.Time {
 	return heard[len(heard)/2]
 }
 
+// notes are what is known of each node. One that went without a word said that it is ready, and is not.
 func (d *heartbeatDesk) notes() []memberNote {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	notes := make([]memberNote, 0, len(d.reports))
 	for _, r := range d.reports {
-		notes = append(notes, memberNote{r.ID, r.API, r.Version, max(r.Level, 1), r.Ready, r.Applied, r.LowDisk, r.at})
+		ready := r.Ready && d.isHeard(r)
+		notes = append(notes, memberNote{r.ID, r.API, r.Version, max(r.Level, 1), ready, r.Applied, r.LowDisk, r.at})
 	}
 	slices.SortFunc(notes, func(a, b memberNote) int { return cmp.Compare(a.ID, b.ID) })
 	return notes

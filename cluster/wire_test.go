@@ -405,6 +405,24 @@ func TestQuorumContact(t *testing.T) {
 	require.Zero(t, d.quorumContact("a", voters))
 }
 
+// TestWhoIsSilentIsNotReady, whatever it said last: a process that was killed has nothing else to say.
+func TestWhoIsSilentIsNotReady(t *testing.T) {
+	t.Parallel()
+	d := newHeartbeatDesk(nil, time.Hour)
+	d.reset(5)
+	for _, id := range []string{"a", "b"} {
+		d.accept(report{ID: id, Term: 5, Ready: true, Applied: 7})
+	}
+	lost := d.reports["b"]
+	lost.at = lost.at.Add(-(mergeBeats + 1) * time.Hour)
+	d.reports["b"] = lost
+	notes := d.notes()
+	require.Len(t, notes, 2)
+	require.True(t, notes[0].Ready)
+	require.False(t, notes[1].Ready)
+	require.Equal(t, uint64(7), notes[1].Applied, "what else it said stays")
+}
+
 // TestMergeWaitsForAll: a new leader does not take the members that reported first for all there are.
 func TestMergeWaitsForAll(t *testing.T) {
 	t.Parallel()

@@ -86,7 +86,7 @@ var (
 	queueLength  = desc("flagraft_queue_length", "Messages that wait: admin writes (writer), requests to store identities (identities), batches of them from all nodes (identity_batches).", "queue")
 	evaluations  = desc("flagraft_evaluations_total", "Evaluations of identities: on the SDK API, where a kept list of flags may have answered without one (kept), and over OpenFeature.", "api", "kept")
 	certificate  = desc("flagraft_certificate_expiry_timestamp_seconds", "When this node's certificate ends: of the API (api) or of the cluster port (cluster).", "certificate")
-	memberReady  = desc("flagraft_member_ready", "On the leader: 1 for a member that last reported to be ready.", "member", "voter")
+	memberReady  = desc("flagraft_member_ready", "On the leader: 1 for a member that reports to be ready, 0 also when it was silent for a second.", "member", "voter")
 	memberBehind = desc("flagraft_member_behind_entries", "On the leader: committed entries that a member had not applied when it last reported.", "member")
 )
 
