@@ -19,6 +19,7 @@ export function SidePanel({ title, close, children }: Props) {
     <aside
       ref={ref}
       class="side-panel"
+      tabIndex={-1}
       aria-labelledby={id}
       onKeyDown={e => {
         if (e.key !== 'Escape' || e.isComposing || e.defaultPrevented || (e.target as HTMLElement).closest('dialog')) return

@@ -1,5 +1,5 @@
 import { Route, Router, useLocation } from 'preact-iso'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Banner } from './Banner'
 import { EnvironmentBanner } from './EnvironmentBanner'
 import { NotFound } from './NotFound'
@@ -16,16 +16,23 @@ import { Topbar } from './Topbar'
 export function Shell() {
   const { path } = useLocation()
   const [open, setOpen] = useState(false)
-  useEffect(() => setOpen(false), [path])
+  const opener = useRef<HTMLButtonElement>(null)
+  const close = () => {
+    setOpen(false)
+    requestAnimationFrame(() => opener.current?.focus())
+  }
+  useEffect(() => {
+    if (open) close()
+  }, [path])
   return (
     <div class="shell">
       <a class="skip" href="#main">
         Skip to the content
       </a>
       <PaletteKeys />
-      <Sidebar open={open} close={() => setOpen(false)} />
-      <div class="stage">
-        <Topbar openMenu={() => setOpen(true)} />
+      <Sidebar open={open} close={close} />
+      <div class="stage" inert={open}>
+        <Topbar opener={opener} openMenu={() => setOpen(true)} />
         <Banner />
         <SecondFactorDue />
         <EnvironmentBanner />

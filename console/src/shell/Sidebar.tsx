@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso'
+import { useEffect, useRef } from 'preact/hooks'
 import { answeredBy, nodeName, nodes, origin } from '../api/nodes'
 import { linkTo, type Scope } from '../links'
 import { Icon } from '../parts/Icon'
@@ -14,13 +15,17 @@ const groups: { scopes: Scope[]; title: string }[] = [
   { scopes: ['installation'], title: 'Installation' },
 ]
 
-/** Sidebar is the navigation; on small screens it slides in. */
+/** Sidebar is the navigation; on small screens it slides in, and has the focus until it is closed. */
 export function Sidebar({ open, close }: { open: boolean; close: () => void }) {
+  const brand = useRef<HTMLAnchorElement>(null)
+  useEffect(() => {
+    if (open) brand.current?.focus()
+  }, [open])
   return (
     <>
       {open && <div class="scrim" onClick={close} />}
-      <nav class={`sidebar ${open ? 'open' : ''}`} aria-label="Main" onKeyDown={e => e.key === 'Escape' && close()}>
-        <a class="brand" href="/">
+      <nav class={`sidebar ${open ? 'open' : ''}`} aria-label="Main" onKeyDown={e => open && e.key === 'Escape' && close()}>
+        <a ref={brand} class="brand" href="/">
           <Logo /> flagraft
         </a>
         <ProjectSwitch />

@@ -1,3 +1,4 @@
+import type { RefObject } from 'preact'
 import { paletteOpen } from '../palette/Palette'
 import { Icon } from '../parts/Icon'
 import { EnvironmentSwitch } from './EnvironmentSwitch'
@@ -5,10 +6,10 @@ import { EnvironmentSwitch } from './EnvironmentSwitch'
 const mac = /Mac|iPhone|iPad/.test(navigator.userAgent)
 
 /** Topbar says where we are and finds what is elsewhere. */
-export function Topbar({ openMenu }: { openMenu: () => void }) {
+export function Topbar({ opener, openMenu }: { opener: RefObject<HTMLButtonElement | null>; openMenu: () => void }) {
   return (
     <header class="topbar">
-      <button type="button" class="button ghost square menu-opener" aria-label="Open the navigation" onClick={openMenu}>
+      <button ref={opener} type="button" class="button ghost square menu-opener" aria-label="Open the navigation" onClick={openMenu}>
         <Icon name="menu" />
       </button>
       <EnvironmentSwitch />

@@ -31,10 +31,7 @@ export function FeaturePanel({ spot, tags, tab, query }: Props) {
   const { feature, environment, project } = spot
   const { data: flag, error } = useQuery<Flag>(flagPath(environment.api_key, feature.id), stateModels)
   const list = environmentLink(project, environment.api_key, 'features')
-  const close = () => {
-    route(list + query)
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(`.feature-name[href="${list}/${feature.id}${query}"]`)?.focus())
-  }
+  const close = () => route(list + query)
   const tabs = [
     { key: 'value', title: 'Value' },
     { key: 'overrides', title: 'Overrides', count: overrideCount(feature) },

@@ -1,10 +1,11 @@
 import { useLocation } from 'preact-iso'
-import { useMemo, useState } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import '../../styles/features.css'
 import { useList } from '../../api/query'
 import type { Feature, Tag } from '../../api/types'
 import { Empty } from '../../parts/Empty'
 import { Icon } from '../../parts/Icon'
+import { environmentLink } from '../../links'
 import { useNamedEnvironment } from '../../state/place'
 import { NewFeature } from './NewFeature'
 import { FeaturePanel } from './FeaturePanel'
@@ -30,6 +31,13 @@ export function Features({ project, environment: key, feature, tab = 'value' }: 
   const filter = readFilter(query)
   const shown = useMemo(() => apply(filter, features.data ?? []), [features.data, writeFilter(filter)])
   const opened = feature === undefined ? undefined : features.data?.find(f => f.id === Number(feature))
+  const before = useRef<number>(undefined)
+  useLayoutEffect(() => {
+    const closed = before.current
+    before.current = opened?.id
+    if (closed === undefined || opened || document.activeElement !== document.body) return
+    document.querySelector<HTMLElement>(`.feature-name[href="${environmentLink(project, key, 'features', closed)}${writeFilter(filter)}"]`)?.focus()
+  }, [opened?.id])
   const change = (f: Filter) => route(path + writeFilter(f), true) // what is open beside the list stays open
   return (
     <div class={`features ${opened ? 'opened' : ''}`}>

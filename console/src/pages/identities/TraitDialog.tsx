@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Field } from '../../parts/Field'
 import { FormDialog } from '../../parts/FormDialog'
 import { Select } from '../../parts/Select'
@@ -21,11 +21,13 @@ export function TraitDialog({ person, trait, close }: { person: Person; trait?: 
     await saveTrait(person, key, trait, value!, { label: `Trait ${key} ${trait ? 'changed' : 'added'}`, undo, quiet: true })
   }, close)
   const problem = form.fields.string_value ?? form.fields.integer_value ?? form.fields.float_value
+  const chosen = useRef({ from: { type, text }, to: { type, text } }) // a type that was passed on the way, as with arrow keys, takes nothing away
   const change = (t: Type) => {
+    const { to } = chosen.current
+    const from = to.type === type && to.text === text ? chosen.current.from : { type, text }
+    chosen.current = { from, to: { type: t, text: t === from.type ? from.text : converted(from.text, t) } }
     setType(t)
-    if (t === 'bool') setText(String(text === 'true'))
-    if (t === 'int' && valueOf(t, text) === null) setText(String(Math.trunc(Number(text)) || 0))
-    if (t === 'float' && valueOf(t, text) === null) setText('0.0')
+    setText(chosen.current.to.text)
   }
   return (
     <FormDialog title={trait ? `Trait ${trait.trait_key}` : 'New trait'} close={close} form={form} button={trait ? 'Save' : 'Add the trait'} incomplete={value === null}>
@@ -40,4 +42,11 @@ export function TraitDialog({ person, trait, close }: { person: Person; trait?: 
       </div>
     </FormDialog>
   )
+}
+
+/** converted keeps as much of a text as another type can hold. */
+function converted(text: string, type: Type): string {
+  if (type === 'bool') return String(text === 'true')
+  if (type === 'unicode' || valueOf(type, text) !== null) return text
+  return type === 'int' ? String(Math.trunc(Number(text)) || 0) : '0.0'
 }

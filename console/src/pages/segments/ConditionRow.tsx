@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks'
+import { useId, useRef } from 'preact/hooks'
 import { RemoveButton } from '../../parts/RemoveButton'
 import { ConditionValue } from './ConditionValue'
 import { asVersion, isVersion, operatorOf, operators, plainVersion } from './operators'
@@ -23,7 +23,14 @@ interface Props {
 export function ConditionRow({ number, condition: c, change, remove, or, properties, errors, path }: Props) {
   const id = useId()
   const said = ['property', 'operator', 'value'].map(f => ({ f, text: errors[`${path}.${f}`] })).filter(x => x.text)
-  const choose = (operator: string) => change({ ...c, operator, value: converted(c, operator) })
+  const chosen = useRef<{ from: Condition; to: Condition } | undefined>(undefined) // an operator that was passed on the way, as with arrow keys, takes nothing away
+  const choose = (operator: string) => {
+    const last = chosen.current
+    const from = last && last.to.operator === c.operator && last.to.value === c.value ? last.from : c
+    const to = { ...c, operator, value: operator === from.operator ? from.value : converted(from, operator) }
+    chosen.current = { from, to }
+    change(to)
+  }
   const shape = operatorOf(c.operator).shape
   return (
     <div class="condition" role="group" aria-label={`Condition ${number}`} aria-describedby={said.length > 0 ? id : undefined}>
