@@ -17,6 +17,7 @@ const twice = 600
 export function keepFocus() {
   document.addEventListener('focusin', e => (last = e.target as HTMLElement))
   document.addEventListener('pointerdown', () => (last = null), true)
+  document.addEventListener('pointerup', () => (last = document.activeElement as HTMLElement), true) // a button that had it before
   document.addEventListener(
     'keydown',
     e => {
