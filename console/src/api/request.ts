@@ -72,6 +72,8 @@ export const get = async <T>(path: string, options?: Options) => (await request<
 interface Reply {
   response: Response
   text: string
+  /** What it was asked with. */
+  auth: string | undefined
 }
 
 /** attempt is null when the node did not answer, or not to the end. */
@@ -93,7 +95,7 @@ async function attempt(base: string, method: Method, path: string, key: string, 
   try {
     const body = o.body === undefined ? undefined : writeJSON(o.body)
     const response = await fetch(base + path, { method, headers, body, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' })
-    return { response, text: await textOf(response, heard) }
+    return { response, text: await textOf(response, heard), auth }
   } catch (e) {
     if (o.signal?.aborted) throw e
     return null
@@ -114,18 +116,19 @@ async function textOf(response: Response, heard: () => void): Promise<string> {
   }
 }
 
-function read<T>(method: Method, base: string, { response, text }: Reply): Answer<T> {
+function read<T>(method: Method, base: string, { response, text, auth }: Reply): Answer<T> {
   const node = response.headers.get('Flagraft-Node') ?? ''
   const index = response.headers.get('Flagraft-Index') ?? ''
   answeredBy.value = node
   const data = parse(text)
-  if (!response.ok) throw refusal(response, data)
+  if (!response.ok) throw refusal(response, data, auth)
   if (method !== 'GET' && index !== '') written = { index, origin: base }
   return { data: data as T, index, node }
 }
 
-function refusal(response: Response, data: unknown): APIError {
-  if (response.status === 401 && authorization()) onUnauthenticated()
+function refusal(response: Response, data: unknown, auth: string | undefined): APIError {
+  // Not for a token of before, whose refusal may come when somebody has signed in again.
+  if (response.status === 401 && auth && auth === authorization()) onUnauthenticated()
   return readError(response.status, data)
 }
 
@@ -148,15 +151,16 @@ function randomKey(): string {
  * take as long as it takes.
  */
 export async function download(path: string) {
+  const auth = authorization()
   let begun = false
   for (const base of candidates()) {
     try {
-      const response = await fetch(base + path, { headers: { Authorization: authorization() ?? '' }, cache: 'no-store', credentials: 'omit', redirect: 'error' })
+      const response = await fetch(base + path, { headers: { Authorization: auth ?? '' }, cache: 'no-store', credentials: 'omit', redirect: 'error' })
       begun = true
       const file = await response.blob()
       offline.value = false
       moved(base)
-      if (!response.ok) throw refusal(response, parse(await file.text()))
+      if (!response.ok) throw refusal(response, parse(await file.text()), auth)
       return hand(file, response)
     } catch (e) {
       if (e instanceof APIError) throw e
