@@ -28,6 +28,7 @@ export function Field({ label, value, change, error, hint, autofocus, class: nam
     id,
     autoFocus: autofocus,
     value,
+    max: type === 'date' ? '9999-12-31' : type === 'datetime-local' ? '9999-12-31T23:59' : undefined, // browsers take years of six digits, the API of four
     'aria-invalid': error ? true : undefined,
     'aria-describedby': error || hint ? `${id}-note` : undefined,
     ...rest,
