@@ -7,7 +7,7 @@ import { Switch } from '../../parts/Switch'
 import { useFollowing } from '../../parts/useFollowing'
 import { useForm } from '../../parts/useForm'
 import { useReorder } from '../../parts/useReorder'
-import { saveOverrides, type Spot } from './flag'
+import { changeOverrides, type Spot } from './flag'
 import { ValueEditor } from './ValueEditor'
 import { sum, Weights, weightsOf } from './Weights'
 
@@ -28,7 +28,7 @@ export function SegmentOverrides({ spot, flag }: { spot: Spot; flag: Flag }) {
   const add = (id: number) =>
     setDraft([...draft, { segment: { id }, enabled: flag.environment_default.enabled, value: flag.environment_default.value, variants: flag.environment_default.variants }])
   const form = useForm(() =>
-    sending(() => saveOverrides(spot, draft, `Segment overrides of ${feature.name} changed`, () => saveOverrides(spot, before, `Segment overrides of ${feature.name} as they were`))),
+    sending(() => changeOverrides(spot, flag.segment_overrides, draft, `Segment overrides of ${feature.name} changed`, `Segment overrides of ${feature.name} as they were`)),
   )
 
   return (

@@ -1,7 +1,9 @@
-import type { FlagOverride, FlagState, MultivariateOption, Scalar, TypedValue } from '../../api/types'
-import { patchQuery } from '../../api/query'
+import type { Flag, FlagOverride, FlagState, MultivariateOption, Scalar, TypedValue } from '../../api/types'
+import { changed, patchQuery } from '../../api/query'
+import { get } from '../../api/request'
 import { write } from '../../api/write'
 import type { Feature } from '../../api/types'
+import { failed } from '../../state/receipts'
 
 // What a feature does in an environment, read and written at one address, whether the environment keeps versions or not.
 
@@ -56,6 +58,22 @@ export function saveOverrides(spot: Spot, overrides: Omit<FlagOverride, 'priorit
   return replace(spot, { segment_overrides: ordered(overrides) }, label, undo)
 }
 
+/**
+ * changeOverrides is saveOverrides for who saw certain ones: where others saved since, of which no event told yet, theirs are shown instead, and
+ * nothing is written. Its undo looks in the same way.
+ */
+export async function changeOverrides(spot: Spot, seen: FlagOverride[], overrides: Omit<FlagOverride, 'priority'>[], label: string, labelOfUndo?: string): Promise<void> {
+  const now = await get<Flag>(flagPath(spot.environment.api_key, spot.feature.id))
+  if (JSON.stringify(now.segment_overrides) !== JSON.stringify(seen)) {
+    changed(stateModels)
+    const why = 'Somebody else saved overrides meanwhile. They are shown now: save again if that is right.'
+    failed(label, why)
+    throw new Error(why)
+  }
+  let made = seen
+  made = (await saveOverrides(spot, overrides, label, labelOfUndo ? () => changeOverrides(spot, made, seen, labelOfUndo) : undefined)).segment_overrides
+}
+
 /** saveAll replaces the default, too, in one write. */
 export function saveAll(spot: Spot, state: FlagState, overrides: Omit<FlagOverride, 'priority'>[], label: string) {
   return replace(spot, { environment_default: state, segment_overrides: ordered(overrides) }, label)
@@ -65,7 +83,7 @@ const ordered = (overrides: Omit<FlagOverride, 'priority'>[]) =>
   overrides.map((o, priority) => ({ segment: { id: o.segment.id }, priority, enabled: o.enabled, value: o.value, variants: o.variants }))
 
 function replace({ environment, feature }: Spot, body: object, label: string, undo?: () => unknown) {
-  return write('PUT', flagPath(environment.api_key, feature.id), body, { label, models: stateModels, environment: environment.api_key, undo })
+  return write<Flag>('PUT', flagPath(environment.api_key, feature.id), body, { label, models: stateModels, environment: environment.api_key, undo })
 }
 
 type State = NonNullable<Feature['environment_feature_state']>
