@@ -1,7 +1,16 @@
+/** What takes what is typed. */
+const typedInto = 'textarea, input:not([type=checkbox], [type=radio])'
+
 const usable = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea:not(:disabled), summary, h2[tabindex]'
 
 /** The last that had the focus, until the pointer is pressed: who presses it somewhere wants no focus elsewhere. */
 let last: HTMLElement | null = null
+
+/**
+ * What was clicked, or got Enter or Escape, last, while it may go for that: what goes for another reason, as others remove it or it is scrolled out of
+ * a long list, leaves whoever types on, or presses the next key, with nothing that takes it.
+ */
+let acted: HTMLElement | null = null
 
 /** What has the focus for a button that is disabled, until that can be pressed again or goes. */
 let deputy: HTMLElement | null | undefined = null
@@ -18,9 +27,13 @@ export function keepFocus() {
   document.addEventListener('focusin', e => (last = e.target as HTMLElement))
   document.addEventListener('pointerdown', () => (last = null), true)
   document.addEventListener('pointerup', () => (last = document.activeElement as HTMLElement), true) // a button that had it before
+  document.addEventListener('click', () => (acted = last?.matches(typedInto) ? null : last), true) // Space and Enter click buttons
+  document.addEventListener('change', () => (acted = last?.localName === 'select' ? last : acted), true)
+  for (const scrolls of ['wheel', 'touchmove']) document.addEventListener(scrolls, () => (acted = null), { capture: true, passive: true })
   document.addEventListener(
     'keydown',
     e => {
+      acted = e.key === 'Escape' || (e.key === 'Enter' && !last?.matches('textarea')) ? last : null
       if ((e.key !== 'Enter' && e.key !== ' ') || e.target !== given.to || (!e.repeat && performance.now() - given.at > twice)) return
       e.preventDefault()
       e.stopPropagation()
@@ -31,7 +44,7 @@ export function keepFocus() {
     if (!last) return
     const gone = records.find(r => [...r.removedNodes].some(n => n.contains(last)))
     // Not at once: whoever knows a better place, as a dialog does, comes first.
-    if (gone) lost(() => near(gone))
+    if (gone) lost(acted === last ? () => near(gone) : () => around(gone))
     else if (!records.some(r => r.target === last)) return
     else if (last.matches(':disabled')) lost(() => (deputy = last?.closest<HTMLElement>('[tabindex="-1"]') ?? deputy))
     else back(last)
@@ -58,6 +71,12 @@ function back(button: HTMLElement) {
 
 /** free tells whether nothing else got the focus that an element had. */
 const free = (of: HTMLElement) => ([document.body, of, deputy] as (Element | null | undefined)[]).includes(document.activeElement)
+
+/** around is the part of the page that it was in, which does nothing with keys but scroll, and close itself. */
+const around = (r: MutationRecord) => {
+  const part = r.target.isConnected ? (r.target as HTMLElement).closest<HTMLElement>('[tabindex="-1"]') : null
+  return part ?? document.getElementById('main')
+}
 
 /** near is what came in its place, or the same in the next row or in the one before; without any, the beginning of the part of the page. */
 function near(r: MutationRecord): HTMLElement | null | undefined {
