@@ -345,6 +345,39 @@ func TestImportRefusesWhatIsThereTwice(t *testing.T) {
 	require.Equal(t, 200, c.Do("POST", importPath, document(func(*portable.Environment) {})).Status)
 }
 
+// TestImportRefusesWhatTheAdminAPIDoes and would leave an environment that no client reaches, or a project whose export cannot be imported.
+func TestImportRefusesWhatTheAdminAPIDoes(t *testing.T) {
+	t.Parallel()
+	key, control, regex := "a", "control", "("
+	document := func(change func(p *portable.Project)) string {
+		v := portable.Value{Type: "unicode"}
+		p := portable.Project{Name: "P", Environments: []portable.Environment{{Name: "E", APIKey: "key"}}, Features: []portable.Feature{
+			{Name: "f", Type: "MULTIVARIATE", Options: []portable.Option{{Number: 1, Value: v, Percentage: 60, Key: &key}, {Number: 2, Value: v, Percentage: 40}}}}}
+		change(&p)
+		raw, err := json.Marshal(portable.Document{Format: portable.Format, Version: portable.Version,
+			Organisations: []portable.Organisation{{Name: "O", Projects: []portable.Project{p}}}})
+		require.NoError(t, err)
+		return string(raw)
+	}
+	n := servertest.Start(t)
+	atLevel(t, n)
+	c := n.Admin(t)
+	refuses := func(want string, change func(p *portable.Project)) {
+		a := c.Do("POST", importPath, document(change))
+		require.Equal(t, 400, a.Status, a.Raw)
+		require.Contains(t, a.Raw, want)
+	}
+	refuses(`the options of feature \"f\" add up to 120 percent`, func(p *portable.Project) { p.Features[0].Options[1].Percentage = 60 })
+	refuses("reserved or another option's", func(p *portable.Project) { p.Features[0].Options[1].Key = &key })
+	refuses("reserved or another option's", func(p *portable.Project) { p.Features[0].Options[1].Key = &control })
+	refuses("feature_name_regex", func(p *portable.Project) { p.FeatureNameRegex = &regex })
+	for _, bad := range []string{" key", "key\n", "clé", "a/b", "..", "permissions", "ser.key", ""} {
+		refuses("its api_key", func(p *portable.Project) { p.Environments[0].APIKey = bad })
+	}
+	require.True(t, n.State().Empty())
+	require.Equal(t, 200, c.Do("POST", importPath, document(func(*portable.Project) {})).Status)
+}
+
 // TestImportKeepsToLimits refuses projects beyond the limits that are set, of the installation and of the organisation.
 func TestImportKeepsToLimits(t *testing.T) {
 	t.Parallel()

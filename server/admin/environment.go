@@ -2,7 +2,6 @@ package admin
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -68,15 +67,10 @@ type environmentCreate struct {
 	Project uint64 `json:"project" v:"required,pk"` // c.Project by now
 }
 
-// Validate keeps chosen keys usable: they stand in paths and headers, and "ser." marks server-side keys.
+// Validate keeps chosen keys usable.
 func (in *environmentInput) Validate(e *route.Errors) {
-	const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-	key := in.APIKey.Value
-	switch {
-	case strings.Trim(key, allowed) != "":
-		e.Add("api_key", "Enter a valid key consisting of letters, numbers, underscores, hyphens or dots.")
-	case strings.HasPrefix(key, "ser.") || key == "." || key == ".." || key == "permissions" || key == "get-by-uuid" || key == "environments":
-		e.Add("api_key", "This key is reserved.")
+	if msg := credential.EnvironmentKeyFault(in.APIKey.Value); msg != "" {
+		e.Add("api_key", msg)
 	}
 }
 

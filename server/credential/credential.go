@@ -104,6 +104,18 @@ const alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 // NewEnvironmentKey makes a client-side key: 22 characters.
 func NewEnvironmentKey() string { return random(shortAlphabet, 22) }
 
+// EnvironmentKeyFault says what is wrong with a client-side key that somebody chose, or "": it stands in paths and headers, and "ser." marks
+// server-side keys.
+func EnvironmentKeyFault(key string) string {
+	switch {
+	case strings.Trim(key, alphanumeric+"-_.") != "":
+		return "Enter a valid key consisting of letters, numbers, underscores, hyphens or dots."
+	case strings.HasPrefix(key, "ser.") || key == "." || key == ".." || key == "permissions" || key == "get-by-uuid" || key == "environments":
+		return "This key is reserved."
+	}
+	return ""
+}
+
 // NewInviteHash makes the secret of an invitation or an invite link: 22 characters.
 func NewInviteHash() string { return random(shortAlphabet, 22) }
 

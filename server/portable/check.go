@@ -9,8 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/flagraft/flagraft/eval"
+	"github.com/flagraft/flagraft/eval/pattern"
 	"github.com/flagraft/flagraft/fsm"
 	"github.com/flagraft/flagraft/fsm/identity"
+	"github.com/flagraft/flagraft/server/credential"
 )
 
 // Invalid is the error for a document that cannot be imported: where, and why.
@@ -107,6 +109,9 @@ func (c *checker) project() error {
 	if err := name(c.where, c.p.Name); err != nil {
 		return err
 	}
+	if r := c.p.FeatureNameRegex; r != nil && *r != "" && pattern.Python(*r) == nil { // no name would be checked with it
+		return c.bad("feature_name_regex is no valid regular expression")
+	}
 	for i, t := range c.p.Tags {
 		if t.Number != i+1 || t.Label == "" {
 			return c.bad("tag %d must have number %d and a label", t.Number, i+1)
@@ -155,6 +160,7 @@ func (c *checker) feature(f *Feature) error {
 	if err := c.fieldValues(kindFeature, f.Name, f.CustomFields); err != nil {
 		return err
 	}
+	total, keys := 0.0, map[string]bool{}
 	for i, o := range f.Options {
 		if o.Number != i+1 || o.Percentage < 0 || o.Percentage > 100 {
 			return c.bad("option %d of feature %q must have number %d and 0 to 100 percent", o.Number, f.Name, i+1)
@@ -162,6 +168,16 @@ func (c *checker) feature(f *Feature) error {
 		if err := c.value(f.Name, o.Value); err != nil {
 			return err
 		}
+		if o.Key != nil && *o.Key != "" {
+			if *o.Key == eval.ControlKey || keys[*o.Key] {
+				return c.bad("option %d of feature %q has the key %q, which is reserved or another option's", o.Number, f.Name, *o.Key)
+			}
+			keys[*o.Key] = true
+		}
+		total += o.Percentage
+	}
+	if fsm.MoreThanWhole(total) { // every new environment starts with them
+		return c.bad("the options of feature %q add up to %v percent", f.Name, total)
 	}
 	return nil
 }
@@ -217,8 +233,11 @@ func (c *checker) environment(e *Environment) error {
 	if err := name(c.where, e.Name); err != nil {
 		return err
 	}
-	if e.APIKey == "" || strings.HasPrefix(e.APIKey, "ser.") || len(e.APIKey) > 100 {
-		return c.bad("its api_key has 1 to 100 characters and does not begin with ser.")
+	if e.APIKey == "" || len(e.APIKey) > 100 {
+		return c.bad("its api_key has 1 to 100 characters")
+	}
+	if msg := credential.EnvironmentKeyFault(e.APIKey); msg != "" {
+		return c.bad("its api_key: %s", msg)
 	}
 	if err := c.fieldValues(kindEnvironment, e.Name, e.CustomFields); err != nil {
 		return err
