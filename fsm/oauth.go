@@ -30,7 +30,7 @@ type OAuthGrant struct {
 	Used        bool     `cbor:"9,keyasint,omitempty"`
 }
 
-// OAuthGrants is the table of consents, kept until their codes expire.
+// OAuthGrants is the table of consents, kept until their codes expire, or the tokens that came of them.
 var (
 	OAuthGrants         = newTable[OAuthGrant](38, "OAuthGrant", func(g *OAuthGrant) *uint64 { return &g.ID }, nil).since(3)
 	OAuthGrantsByHash   = OAuthGrants.index("hash", func(g *OAuthGrant, k Key) (Key, bool) { return k.Bytes(g.Hash[:]), true })

@@ -188,7 +188,7 @@ func endAccess(c *Ctx, user uint64) {
 
 func logout(c *Ctx, _ struct{}) (route.Empty, error) {
 	if t := c.Principal.Token; t != nil { // a program leaves, not the user
-		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)
+		endConsent(c, t.Family)
 		return c.OK()
 	}
 	fsm.TokensByUser.DeleteAll(c.Tx, c.Principal.User.ID)

@@ -281,6 +281,17 @@ func TestOAuthTheft(t *testing.T) {
 	p.redeem(code).must(400)
 	require.Equal(t, 401, p.me(str(tokens, "access_token")))
 
+	code = p.consent(true).Get("code") // and when the code would have expired, too
+	tokens = p.redeem(code).must(200).object()
+	p.age(accessLife)
+	tokens = p.refresh(str(tokens, "refresh_token")).must(200).object()
+	p.age(refreshLife - accessLife)
+	tokens = p.refresh(str(tokens, "refresh_token")).must(200).object()
+	p.redeem(code).must(400)
+	require.Equal(t, 401, p.me(str(tokens, "access_token")))
+	p.refresh(str(tokens, "refresh_token")).must(400)
+	require.Empty(t, slices.Collect(fsm.OAuthGrants.All(p.node.FSM.State())))
+
 	first := p.redeem(p.consent(true).Get("code")).must(200).object()
 	p.refresh(str(first, "refresh_token")).must(200)
 	second := p.refresh(str(first, "refresh_token")).must(200).object() // its answer was lost, say

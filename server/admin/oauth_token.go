@@ -85,7 +85,7 @@ func (c *Ctx) redeemCode(in tokenInput) (tokenAnswer, error) {
 	case !verified(g.Challenge, in.Verifier):
 		return c.refuseToken("code_verifier does not fit.")
 	case g.Used:
-		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, g.ID)
+		endConsent(c, g.ID)
 		return c.refuseToken("The code was used already.")
 	}
 	g.Used = true
@@ -101,7 +101,7 @@ func (c *Ctx) refresh(in tokenInput) (tokenAnswer, error) {
 	case !ok || t.RefreshExpires <= c.Wall() || t.Client != in.ClientID:
 		return c.refuseToken("The refresh token is unknown or expired, or another client's.")
 	case !t.Rotated.IsZero() && t.Rotated.Add(refreshGrace) <= c.Wall():
-		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)
+		endConsent(c, t.Family)
 		return c.refuseToken("The refresh token was used already.")
 	}
 	if t.Rotated.IsZero() {
@@ -125,6 +125,10 @@ func (c *Ctx) issue(t fsm.OAuthToken) (tokenAnswer, error) {
 	t.Access, t.AccessExpires = accessHash, c.Wall().Add(accessLife)
 	t.Refresh, t.RefreshExpires = refreshHash, c.Wall().Add(refreshLife)
 	fsm.OAuthTokens.Put(c.Tx, t)
+	if g, ok := fsm.OAuthGrants.Get(c, t.Family); ok { // known as long as its tokens: its code, used again, ends them
+		g.Expires = t.RefreshExpires
+		fsm.OAuthGrants.Put(c.Tx, g)
+	}
 	return tokenAnswer{AccessToken: access, TokenType: "Bearer", ExpiresIn: int(accessLife / time.Second), RefreshToken: refresh, Scope: t.Scope}, nil
 }
 
@@ -142,7 +146,7 @@ func revokeToken(c *Ctx, in tokenRef) (route.Empty, error) {
 		t, ok = fsm.OAuthTokensByAccess.First(c, hash)
 	}
 	if ok {
-		fsm.OAuthTokensByFamily.DeleteAll(c.Tx, t.Family)
+		endConsent(c, t.Family)
 	}
 	return c.OK()
 }
@@ -163,6 +167,12 @@ func accessToken(r fsm.Reader, token string, now fsm.Time) (fsm.OAuthToken, fsm.
 	}
 	u, ok := fsm.Users.Get(r, t.User)
 	return t, u, ok && u.IsActive
+}
+
+// endConsent takes away what a program may do for a user by one consent.
+func endConsent(c *Ctx, id uint64) {
+	fsm.OAuthTokensByFamily.DeleteAll(c.Tx, id)
+	fsm.OAuthGrants.Delete(c.Tx, id)
 }
 
 // endPrograms takes away what programs may do for a user.
