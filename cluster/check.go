@@ -7,9 +7,19 @@ import (
 	"github.com/flagraft/flagraft/cluster/certs"
 )
 
-// Check reports what is wrong with the parts of a configuration that say who may be a member, as Start would.
+// Check reports what is wrong with the parts of a configuration that say who may be a member and where it is reached, as Start would.
 func (c Config) Check() error {
-	return errors.Join(certs.CheckName(c.clusterName()), c.TLS.check(), c.checkExposure())
+	return errors.Join(certs.CheckName(c.clusterName()), c.TLS.check(), c.checkExposure(), c.checkAdvertised())
+}
+
+func (c Config) checkAdvertised() error {
+	var faults []error
+	for _, addr := range []string{c.AdvertiseCluster, c.AdvertiseGossip} {
+		if _, _, err := advertised(addr, "0"); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // DiskSpace looks at the volume of a directory. minimum is the configured one, 0 for the default.

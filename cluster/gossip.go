@@ -38,13 +38,9 @@ const (
 	clusterPrefix = 8
 )
 
-func (n *Node) startGossip() error {
-	if n.cfg.GossipAddr == "" {
+func (n *Node) startGossip(conf *memberlist.Config) error {
+	if conf == nil {
 		return nil
-	}
-	conf, err := n.gossipConfig()
-	if err != nil {
-		return err
 	}
 	g := &gossip{node: n, others: map[string]peerInfo{}}
 	conf.Delegate, conf.Events = g, g
@@ -58,7 +54,11 @@ func (n *Node) startGossip() error {
 	return nil
 }
 
+// gossipConfig is nil without gossip.
 func (n *Node) gossipConfig() (*memberlist.Config, error) {
+	if n.cfg.GossipAddr == "" {
+		return nil, nil
+	}
 	conf := memberlist.DefaultLANConfig()
 	conf.Name = n.id
 	conf.LogOutput = gossipWriter{n.log, n.mux.refusals}
@@ -74,15 +74,21 @@ func (n *Node) gossipConfig() (*memberlist.Config, error) {
 	}
 	conf.AdvertisePort = conf.BindPort
 	if n.cfg.AdvertiseGossip != "" {
-		host, port, err := splitAddr(n.cfg.AdvertiseGossip)
+		host, port, err := advertised(n.cfg.AdvertiseGossip, strconv.Itoa(conf.BindPort))
 		if err != nil {
 			return nil, err
+		}
+		if conf.AdvertisePort, err = strconv.Atoi(port); err != nil {
+			return nil, err
+		}
+		if host == "" { // memberlist knows this machine's
+			return conf, nil
 		}
 		ip, err := net.ResolveIPAddr("ip", host)
 		if err != nil {
 			return nil, fmt.Errorf("cluster: advertised gossip address: %w", err)
 		}
-		conf.AdvertiseAddr, conf.AdvertisePort = ip.String(), port
+		conf.AdvertiseAddr = ip.String()
 	}
 	return conf, nil
 }

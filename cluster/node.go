@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,13 +120,17 @@ func (n *Node) start(ctx context.Context) error {
 	if err := n.takeBackTerm(); err != nil {
 		return err
 	}
+	gossip, err := n.gossipConfig() // before Raft: a node that cannot go on must not have formed a cluster
+	if err != nil {
+		return err
+	}
 	if err := n.startRaft(); err != nil {
 		return err
 	}
 	if err := n.loadMembership(); err != nil {
 		return err
 	}
-	if err := n.startGossip(); err != nil {
+	if err := n.startGossip(gossip); err != nil {
 		return err
 	}
 	n.startActors(hadState)
@@ -363,21 +370,36 @@ func advertise(configured string, listening net.Addr) (string, error) {
 		return "", err
 	}
 	if configured != "" {
-		h, p, err := net.SplitHostPort(configured)
-		switch {
-		case err != nil:
-			return net.JoinHostPort(configured, port), nil // a host alone
-		case p == "0" || p == "":
-			return net.JoinHostPort(h, port), nil
+		if host, port, err = advertised(configured, port); err != nil {
+			return "", err
 		}
-		return configured, nil
 	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		if host, err = hostAddress(); err != nil {
 			return "", err
 		}
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// advertised takes an address apart that peers are told. A host alone has the given port, and a port alone no host.
+func advertised(addr, port string) (string, string, error) {
+	host, p, err := net.SplitHostPort(addr)
+	if err != nil {
+		host, p, err = net.SplitHostPort(addr + ":0")
+	}
+	if err != nil { // an IPv6 address without brackets, or nothing
+		host, p = addr, "0"
+	}
+	if p == "" || p == "0" {
+		p = port
+	}
+	_, badPort := strconv.ParseUint(p, 10, 16)
+	_, badIP := netip.ParseAddr(host)
+	if badPort != nil || strings.ContainsAny(host, "/[] ") || strings.Contains(host, ":") && badIP != nil {
+		return "", "", fmt.Errorf("cluster: other nodes cannot reach %q: the address to advertise is a host, or host:port", addr)
+	}
+	return host, p, nil
 }
 
 func hostAddress() (string, error) {

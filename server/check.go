@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/flagraft/flagraft/cluster"
 	"github.com/flagraft/flagraft/fsm/identity"
@@ -18,8 +20,8 @@ import (
 func CheckSettings(st *settings.Settings) error {
 	_, proxies := parseProxies(st.TrustedProxies)
 	_, traces := tracing.Wanted()
-	return errors.Join(checkPlaces(st), proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), checkURLs(st), cluster.Config{
-		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
+	return errors.Join(checkPlaces(st), proxies, traces, checkIdentities(st), checkMail(st), checkTLS(st), checkURLs(st), checkAPI(st), checkApart(st), cluster.Config{
+		ClusterAddr: st.ClusterAddr, GossipAddr: st.GossipAddr, AdvertiseCluster: st.AdvertiseCluster, AdvertiseGossip: st.AdvertiseGossip, Secret: st.ClusterSecret, ClusterName: st.ClusterName, TLS: ClusterTLS(st),
 	}.Check())
 }
 
@@ -46,6 +48,51 @@ func checkURLs(st *settings.Settings) error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// checkAPI refuses a URL, or a host without a port, as the advertised API: links begin with http:// and it, and other nodes' clients would be told no place at all.
+func checkAPI(st *settings.Settings) error {
+	if st.AdvertiseAPI == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(st.AdvertiseAPI)
+	if _, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || strings.ContainsAny(host, "/ ") {
+		return fmt.Errorf("--advertise-api is %q, which is no host:port such as flags-1.example.com:8000; for links in mails there is --public-url", st.AdvertiseAPI)
+	}
+	return nil
+}
+
+// checkApart refuses one place for two ports: the one that comes later would find it taken when the node has joined.
+func checkApart(st *settings.Settings) error {
+	places := [][2]string{{"api-addr", st.APIAddr}, {"cluster-addr", st.ClusterAddr}, {"gossip-addr", st.GossipAddr}, {"management-addr", st.ManagementAddr}}
+	var faults []error
+	for i, one := range places {
+		for _, other := range places[:i] {
+			if samePlace(one[1], other[1]) {
+				faults = append(faults, fmt.Errorf("--%s and --%s are the same address, %s", other[0], one[0], one[1]))
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// samePlace reports whether only one of two listeners can have its address.
+func samePlace(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" || portA == "" {
+		return false
+	}
+	covers := func(wide, host string) bool {
+		switch wide {
+		case "", "::":
+			return true
+		case "0.0.0.0":
+			return host == "localhost" || net.ParseIP(host).To4() != nil
+		}
+		return wide == host
+	}
+	return covers(hostA, hostB) || covers(hostB, hostA)
 }
 
 func checkIdentities(st *settings.Settings) error {
