@@ -141,12 +141,17 @@ func (n *Node) drain() {
 	}
 }
 
-// TransferLeadership hands leadership to the follower that is best up to date.
+// TransferLeadership hands leadership to the follower that is best up to date. Raft's own choice does not know who is dead: of members that are
+// equally far it takes the first, each time again.
 func (n *Node) TransferLeadership(ctx context.Context) error {
 	if err := n.surelyNotForTransfer(ctx); err != nil {
 		return err
 	}
-	return n.transfer(ctx, n.raft.LeadershipTransfer)
+	id, _ := n.desk.withSpace(n.id, n.voters(), false)
+	if heir, ok := n.server(id); ok {
+		return n.transferTo(ctx, heir)
+	}
+	return n.transfer(ctx, n.raft.LeadershipTransfer) // nobody with space was heard in this term yet
 }
 
 // transfer hands leadership over, and ends the patience with peers that are down meanwhile (see leadsPeer): Raft waits for the replication

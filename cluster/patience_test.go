@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -93,6 +94,27 @@ func TestLeadershipSentToAPeerThatIsDownHoldsNothingUp(t *testing.T) {
 		_, err := leader.node.Propose(patient(t), []byte("after"))
 		return err == nil
 	})
+}
+
+// Of members that are equally far, Raft takes the first, also one that is dead. Without writes since, it is as far as the others.
+func TestLeadershipDoesNotGoToTheDead(t *testing.T) {
+	t.Parallel()
+	members := startTrio(t, nil)
+	leader := leaderOf(t, members...)
+	eventually(t, func() bool {
+		spare, _ := leader.node.desk.withSpace(leader.node.ID(), leader.node.voters(), false)
+		return spare != "" && leader.node.followed()
+	})
+	followers := followersOf(leader, members...)
+	dead := followers[0]
+	for _, id := range leader.node.voters() { // the first in the configuration
+		if i := slices.IndexFunc(followers, func(m *member) bool { return m.node.ID() == id }); i >= 0 {
+			dead = followers[i]
+			break
+		}
+	}
+	dead.crash()
+	eventually(t, func() bool { return leader.node.TransferLeadership(t.Context()) == nil })
 }
 
 // slowRestore is a state machine that takes its time with what the leader sent.
