@@ -28,6 +28,22 @@ func (s *shyStream) Dial(addr raft.ServerAddress, timeout time.Duration) (net.Co
 	return net.DialTimeout("tcp", string(addr), timeout)
 }
 
+// takeAll has a transport take every message of entries until the test ends.
+func takeAll(t *testing.T, transport *raft.NetworkTransport) {
+	done := make(chan struct{})
+	t.Cleanup(func() { close(done) })
+	go func() {
+		for {
+			select {
+			case rpc := <-transport.Consumer():
+				rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
+			case <-done:
+				return
+			}
+		}
+	}()
+}
+
 // TestEntriesWaitForThePeer: a message with entries is sent once the peer is reached; one that became pointless, and a heartbeat, are not.
 func TestEntriesWaitForThePeer(t *testing.T) {
 	listen := func() *shyStream {
@@ -38,18 +54,7 @@ func TestEntriesWaitForThePeer(t *testing.T) {
 	peerStream, stream := listen(), listen()
 	peer := raft.NewNetworkTransportWithLogger(peerStream, 1, time.Second, newRaftLogger(testLog()))
 	defer peer.Close()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for {
-			select {
-			case rpc := <-peer.Consumer():
-				rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
-			case <-done:
-				return
-			}
-		}
-	}()
+	takeAll(t, peer)
 	inner := raft.NewNetworkTransportWithLogger(stream, 1, 10*time.Second, newRaftLogger(testLog()))
 	defer inner.Close()
 	asked := 0

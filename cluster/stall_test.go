@@ -210,18 +210,7 @@ func TestLargeMessagesPassASlowLink(t *testing.T) {
 	inner := raft.NewNetworkTransportWithLogger(slowStream{l}, 1, slowTimeout, newRaftLogger(testLog()))
 	defer inner.CloseStreams()
 	defer inner.Close()
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for {
-			select {
-			case rpc := <-inner.Consumer():
-				rpc.Respond(&raft.AppendEntriesResponse{Success: true}, nil)
-			case <-done:
-				return
-			}
-		}
-	}()
+	takeAll(t, inner)
 	transport := newSerialTransport(func() bool { return false }, inner, slowTimeout)
 	addr := raft.ServerAddress(l.Addr().String())
 	message := func() *raft.AppendEntriesRequest {

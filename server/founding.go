@@ -121,7 +121,7 @@ func (n *Node) Welcome(ctx context.Context) (string, error) {
 	if n.settings.AdminEmail != "" {
 		password = "the password of the settings" // not itself: what is printed here is kept with the log
 	}
-	address := n.addressOf(n.APIAddr())
+	address := n.originOf(n.APIAddr(), "127.0.0.1")
 	return fmt.Sprintf(`
 flagraft is ready on %[1]s
 

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"net"
 	"path/filepath"
 
 	"github.com/flagraft/flagraft/server/mail"
@@ -28,16 +27,5 @@ func mailDelivery(st *settings.Settings) (mail.Delivery, error) {
 
 // siteURL is where links in mails point. It comes from the settings only: a request's Host header is the sender's word.
 func (n *Node) siteURL() string {
-	return cmp.Or(n.settings.FrontendURL, n.settings.PublicURL, n.addressOf(cmp.Or(n.settings.AdvertiseAPI, n.settings.APIAddr)))
-}
-
-// addressOf is the address of the API at a listen or advertised address; all addresses of the host are this one, too.
-func (n *Node) addressOf(addr string) string {
-	if host, port, err := net.SplitHostPort(addr); err == nil && (host == "" || net.ParseIP(host).IsUnspecified()) {
-		addr = net.JoinHostPort("127.0.0.1", port)
-	}
-	if n.settings.TLSCert != "" {
-		return "https://" + addr
-	}
-	return "http://" + addr
+	return cmp.Or(n.settings.FrontendURL, n.settings.PublicURL, n.originOf(cmp.Or(n.settings.AdvertiseAPI, n.settings.APIAddr), "127.0.0.1"))
 }

@@ -37,23 +37,25 @@ func (n *Node) listNodes(*route.Call, struct{}) (nodeList, error) {
 	return list, nil
 }
 
-// apiOrigin is the address of a member's API as browsers write it. A member that advertises a port alone is asked at the host of its cluster
-// address; all nodes speak HTTPS, or none does.
+// apiOrigin is the origin of a member's API, or "". A member that advertises a port alone is asked at the host of its cluster address.
 func (n *Node) apiOrigin(m cluster.Member) string {
-	host, port, err := net.SplitHostPort(m.API)
-	if err != nil || port == "0" {
+	_, port, err := net.SplitHostPort(m.API)
+	host, _, bad := net.SplitHostPort(m.Address)
+	if err != nil || port == "0" || bad != nil {
 		return ""
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		if host, _, err = net.SplitHostPort(m.Address); err != nil {
-			return ""
-		}
+	return n.originOf(m.API, host)
+}
+
+// originOf is an API's listen or advertised address as browsers write it; host stands for all addresses. All nodes speak HTTPS, or none does.
+func (n *Node) originOf(addr, host string) string {
+	if h, port, err := net.SplitHostPort(addr); err == nil && (h == "" || net.ParseIP(h).IsUnspecified()) {
+		addr = net.JoinHostPort(host, port)
 	}
-	scheme := "http://"
 	if n.settings.TLSCert != "" {
-		scheme = "https://"
+		return "https://" + addr
 	}
-	return scheme + net.JoinHostPort(host, port)
+	return "http://" + addr
 }
 
 // peerOrigins are the APIs of the other nodes, for the console's policy.
