@@ -1,6 +1,6 @@
 import { expect, test, type Page } from '@playwright/test'
 import { api, key, nodes, startDemoOf } from './demo'
-import { calm, clean, fits, logIn, receipt, signIn, watch } from './world'
+import { calm, clean, fits, handed, logIn, receipt, signIn, watch } from './world'
 
 // Somebody who types fast, looks elsewhere in the middle, and whose requests fail.
 
@@ -303,11 +303,11 @@ test('three quick ticks allow three things', async ({ page }) => {
     if (r.request().method() !== 'GET') await gates[writes++]?.promise
     await r.continue()
   })
-  const read = page.waitForResponse(r => r.request().method() === 'GET' && r.url().includes('/projects/1/user-group-permissions/'))
+  const read = await handed(page, '**/api/v1/projects/1/user-group-permissions/**')
   await boxes.nth(0).click()
   await boxes.nth(1).click()
   gates[0]!.open()
-  await (await read).finished()
+  await read()
   await page.waitForTimeout(200) // until it is shown
   await boxes.nth(2).click()
   gates[1]!.open()

@@ -1,6 +1,6 @@
 import { expect, test, type Page } from '@playwright/test'
 import { api, key, nodes, startDemoOf } from './demo'
-import { API, clean, logIn, receipt, signIn } from './world'
+import { API, clean, handed, logIn, receipt, signIn } from './world'
 
 // Two people at one thing, what nobody knows to be done, and what one may not do, or not any more.
 
@@ -90,9 +90,9 @@ test('the list does not save over what somebody else set while one typed', async
   await page.getByRole('button', { name: 'Value of cell: old. Edit' }).click()
   const input = page.getByRole('textbox', { name: 'Value of cell' })
   await input.fill('mine')
-  const read = page.waitForResponse(r => r.url().includes('/projects/1/features/?environment='))
+  const read = await handed(page, '**/projects/1/features/?environment=*')
   await api.send('PATCH', `/api/__future__/environments/${key}/features/${id}/`, { environment_default: { value: { type: 'string', value: 'theirs' } } })
-  await (await read).finished()
+  await read()
   await page.getByRole('main').evaluate(() => new Promise(done => requestAnimationFrame(() => setTimeout(done)))) // it is drawn
   await input.press('Enter')
   await expect(receipt(page, 'cell not saved')).toContainText('set to theirs meanwhile')

@@ -71,6 +71,23 @@ export function watch(page: Page) {
 /** calm demands that the page complained of nothing: neither an error nor something that its policy refused. */
 export const calm = (page: Page) => expect(refused.get(page)).toEqual([])
 
+/**
+ * handed gives what ends when the page was handed the next answer to a GET of url. Response.finished() never ends where Chromium counts the request
+ * as failed after its answer.
+ */
+export async function handed(page: Page, url: string) {
+  let end = () => {}
+  const first = new Promise<void>(done => (end = done))
+  let begun = false
+  await page.route(url, async r => {
+    if (begun || r.request().method() !== 'GET') return r.fallback()
+    begun = true
+    await r.fulfill({ response: await r.fetch() })
+    end()
+  })
+  return () => first
+}
+
 /** totp is the code that an authenticator app shows now (RFC 6238). */
 export function totp(secret: string): string {
   const bits = [...secret.replace(/=+$/, '')].map(c => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('')
