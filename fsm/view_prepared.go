@@ -3,7 +3,7 @@ package fsm
 import "sync/atomic"
 
 // preparedSlots is how many things a server may keep with a View.
-const preparedSlots = 16
+const preparedSlots = 24
 
 // prepared is what a server made of a View; it goes when the View goes.
 type prepared [preparedSlots]atomic.Value

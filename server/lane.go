@@ -231,6 +231,11 @@ var laneWriters = sync.Pool{New: func() any {
 // write writes an answer as fasthttp does. An ordinary one is written from where its body lies.
 func (w *laneWriter) write(c *conn, ctx *fasthttp.RequestCtx, prepared *route.Head) error {
 	r := &ctx.Response
+	if prepared != nil && r.StatusCode() == fasthttp.StatusNotModified {
+		w.begin(ctx, prepared, 0)
+		_, err := c.Write(w.head)
+		return err
+	}
 	first, second, third, ok := bodyOf(r)
 	if !ok {
 		w.any.Reset(c)
@@ -244,15 +249,20 @@ func (w *laneWriter) write(c *conn, ctx *fasthttp.RequestCtx, prepared *route.He
 		r.Header.SetContentLength(length)
 		w.head = r.Header.AppendBytes(w.head[:0])
 	} else {
-		w.head = prepared.AppendTo(w.head[:0], ctx.ConnTime(), length)
-		w.head = requestid.AppendLine(w.head, ctx)
-		if r.Header.ConnectionClose() {
-			w.head = append(w.head, "Connection: close\r\n"...)
-		}
-		w.head = append(w.head, "\r\n"...)
+		w.begin(ctx, prepared, length)
 	}
 	w.head = append(w.head, first...)
 	return c.writeAll(w.head, second, third)
+}
+
+// begin takes up a prepared head and what an answer adds to it.
+func (w *laneWriter) begin(ctx *fasthttp.RequestCtx, prepared *route.Head, length int) {
+	w.head = prepared.AppendTo(w.head[:0], ctx.ConnTime(), length)
+	w.head = requestid.AppendLine(w.head, ctx)
+	if ctx.Response.Header.ConnectionClose() {
+		w.head = append(w.head, "Connection: close\r\n"...)
+	}
+	w.head = append(w.head, "\r\n"...)
 }
 
 // bodyOf gives the body of an ordinary answer, of which a long piece is not the first.

@@ -51,10 +51,11 @@ func TestSDKAnswersTheSameOnBusyConnections(t *testing.T) {
 		return fmt.Sprintf("POST /api/v1/identities/%s%sContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", head, more, len(body), body)
 	}
 	for name, requests := range map[string][]string{
-		"flags":       {flags("")},
-		"of browsers": {flags("Origin: https://app.example\r\n")},
-		"with an id":  {flags("X-Request-ID: own\r\n")},
-		"conditional": {flags("If-None-Match: *\r\n")},
+		"flags":                   {flags("")},
+		"of browsers":             {flags("Origin: https://app.example\r\n")},
+		"with an id":              {flags("X-Request-ID: own\r\n")},
+		"conditional":             {flags("If-None-Match: *\r\n"), flags("If-None-Match: \"old\"\r\n")},
+		"conditional of browsers": {flags("Origin: https://app.example\r\nIf-None-Match: *\r\n")},
 		"identities": {
 			post("", `{"identifier":"a","traits":[{"trait_key":"k","trait_value":1}]}`),
 			post("", `{"identifier":"a","traits":[{"trait_key":"k","trait_value":"two"}]}`),

@@ -9,10 +9,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Head is the headers of many answers with status 200, as fasthttp has them and as they are sent.
+// Head is the headers of many answers with status 200 or 304, as fasthttp has them and as they are sent.
 type Head struct {
 	*fasthttp.ResponseHeader
-	beforeDate, beforeLength, behind []byte // what is sent, but for the two values
+	beforeDate, beforeLength, behind []byte // what is sent, but for the two values; a 304 tells no length
 }
 
 // HeadTaker is a connection that can send a head as it is, so that it is neither copied nor written out for each answer.
@@ -37,10 +37,15 @@ func NewHead(h *fasthttp.ResponseHeader) *Head {
 	sized.SetContentLength(0)
 	sent := sized.AppendBytes(nil)
 	p.beforeDate, sent = cutValue(sent, dateLine)
-	p.beforeLength, sent = cutValue(sent, lengthLine)
+	if p.HasBody() {
+		p.beforeLength, sent = cutValue(sent, lengthLine)
+	}
 	p.behind = bytes.TrimSuffix(sent, headEnd)
 	return p
 }
+
+// HasBody is false for a 304.
+func (p *Head) HasBody() bool { return p.StatusCode() != fasthttp.StatusNotModified }
 
 // cutValue cuts a header's value out: before ends where it began, after begins with the end of its line.
 func cutValue(sent, name []byte) (before, after []byte) {
@@ -48,12 +53,14 @@ func cutValue(sent, name []byte) (before, after []byte) {
 	return sent[:at], sent[at+bytes.Index(sent[at:], lineEnd):]
 }
 
-// AppendTo appends the head of an answer that is given now, with a body of length bytes, without the end of its last line.
+// AppendTo appends the head of an answer that is given now, with a body of length bytes if it has one, without the end of its last line.
 func (p *Head) AppendTo(dst []byte, now time.Time, length int) []byte {
 	dst = append(dst, p.beforeDate...)
 	dst = append(dst, dateOf(now)...)
-	dst = append(dst, p.beforeLength...)
-	dst = strconv.AppendInt(dst, int64(length), 10)
+	if p.HasBody() {
+		dst = append(dst, p.beforeLength...)
+		dst = strconv.AppendInt(dst, int64(length), 10)
+	}
 	return append(dst, p.behind...)
 }
 

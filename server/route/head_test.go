@@ -22,7 +22,7 @@ func TestHeadIsSentAsItWouldBeWritten(t *testing.T) {
 		}
 		before := all(h)
 		p := NewHead(h)
-		require.Equal(t, before, all(p.ResponseHeader), "a 304 begins with them, too, and has no length")
+		require.Equal(t, before, all(p.ResponseHeader), "copies of them get the length of their own bodies")
 		for _, now := range []time.Time{time.Unix(1_700_000_000, 5), time.Unix(1_700_000_000, 9), time.Unix(1_700_000_001, 0)} {
 			sent := string(p.AppendTo([]byte("before "), now, 12345)) + "\r\n\r\n"
 
@@ -41,6 +41,22 @@ func TestHeadIsSentAsItWouldBeWritten(t *testing.T) {
 			require.Equal(t, want, have)
 		}
 	}
+}
+
+func TestHeadOfA304TellsNoLength(t *testing.T) {
+	t.Parallel()
+	h := &fasthttp.ResponseHeader{}
+	h.SetStatusCode(fasthttp.StatusNotModified)
+	h.Set("ETag", `"tag"`)
+	p := NewHead(h)
+	require.False(t, p.HasBody())
+	sent := string(p.AppendTo(nil, time.Unix(1_700_000_000, 0), 12345)) + "\r\n\r\n"
+	require.NotContains(t, sent, "Content-Length")
+	var got fasthttp.ResponseHeader
+	require.NoError(t, got.Read(bufio.NewReader(strings.NewReader(sent))))
+	require.Equal(t, fasthttp.StatusNotModified, got.StatusCode())
+	require.Equal(t, `"tag"`, string(got.Peek("ETag")))
+	require.Equal(t, "Tue, 14 Nov 2023 22:13:20 GMT", string(got.Peek("Date")))
 }
 
 func all(h *fasthttp.ResponseHeader) map[string]string {

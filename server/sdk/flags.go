@@ -44,12 +44,12 @@ func (s *SDK) allFlags(ctx *fasthttp.RequestCtx, m *route.Match, c caller) {
 	}
 	tags := ctx.Request.Header.PeekCanonical(noneMatchHeader)
 	same := len(tags) > 0 && matchesTag(tags, b)
-	s.startPrepared(ctx, m, c.view, kind, 0, same)
 	if same {
+		s.startPrepared(ctx, m, c.view, flagHeads+kind, 0, false)
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)
-		ctx.Response.Header.SetContentEncodingBytes(nil)
 		return
 	}
+	s.startPrepared(ctx, m, c.view, kind, 0, false)
 	if compress {
 		ctx.Response.SetBodyRaw(b.Gzip())
 		return

@@ -11,15 +11,19 @@ import (
 )
 
 // The kinds of prepared headers, one slot of a View each and one more for
-// requests with an Origin. The compressed form stands after the plain one.
+// requests with an Origin. The compressed form stands after the plain one, the head of a 304 flagHeads after that of the flags.
 const (
 	headFlags = iota
 	headFlagsGzip
 	headServerFlags
 	headServerFlagsGzip
-	headIdentity
-	headKinds
+	flagHeads
 
+	headIdentity = 2 * flagHeads
+)
+
+const (
+	headKinds = headIdentity + 1
 	listsSlot = 2 * headKinds // of flagLists
 	keysSlot  = listsSlot + 1 // of storedKeys
 	knownSlot = listsSlot + 2 // of viewMark
@@ -84,12 +88,19 @@ func (s *SDK) prepareHead(m *route.Match, v *fsm.View, kind int, index uint64, c
 	}
 	h.SetCanonical(cacheControlHeader, cachePrivate)
 	h.SetCanonical(varyHeader, varyByKey)
+	unmodified := kind >= flagHeads
+	if unmodified {
+		h.SetStatusCode(fasthttp.StatusNotModified)
+		kind -= flagHeads
+	}
 	b := v.FlagsBody(s.Format, kind >= headServerFlags)
-	if kind == headFlagsGzip || kind == headServerFlagsGzip {
-		h.SetCanonical(etagHeader, b.GzipETag)
-		h.SetCanonical(contentEncodingHeader, gzipCoding)
-	} else {
+	if kind == headFlags || kind == headServerFlags {
 		h.SetCanonical(etagHeader, b.ETag)
+		return h
+	}
+	h.SetCanonical(etagHeader, b.GzipETag)
+	if !unmodified {
+		h.SetCanonical(contentEncodingHeader, gzipCoding)
 	}
 	return h
 }
