@@ -51,30 +51,31 @@ func (s *SDK) repeats(c caller, sc *scratch, body, dst []byte) (p person, answer
 	}
 	p.identifier, p.id = text(sc.in.identifier), rec.ID()
 	answer = append(appendIdentifier(dst, p), '[')
-	traits, edge, n := len(answer), s.Format == fsm.FormatEdge, successor{}
+	traits, edge, ids := len(answer), s.Format == fsm.FormatEdge, successor{}
 	for it := rec.Traits(); it.Next(); {
 		key, value := sc.keys.key(it.KeyID()), it.Value()
 		if key == nil || key.long || len(value) > maxTraitText {
 			return p, dst, false // stored by who may write longer ones: refused here
 		}
-		if len(answer) > traits {
-			if !b.word(",") {
-				return p, dst, false
-			}
-			answer = append(answer, ',')
+		first := len(answer) == traits
+		if !first && !b.word(",") {
+			return p, dst, false
 		}
 		start := b.at
 		if !b.word(key.json) || !b.word(text(value)) || !b.word("}") {
 			return p, dst, false
 		}
-		if edge {
-			answer = append(answer, body[start:b.at]...)
+		if !edge {
+			answer = append(ids.appendTo(answer, it.ID(), first), body[start+1:b.at-1]...)
 			continue
 		}
-		answer = n.appendTo(append(answer, `{"id":`...), it.ID())
-		answer = append(answer, ',')
-		answer = append(answer, body[start+1:b.at-1]...)
-		answer = append(answer, `,"transient":false}`...)
+		if !first {
+			answer = append(answer, ',')
+		}
+		answer = append(answer, body[start:b.at]...)
+	}
+	if !edge && len(answer) > traits {
+		answer = append(answer, traitEnd...)
 	}
 	if !b.word("]}") || b.at != len(body) {
 		return p, dst, false
@@ -86,20 +87,32 @@ func (s *SDK) repeats(c caller, sc *scratch, body, dst []byte) (p person, answer
 	return p, append(answer, ']'), true
 }
 
-// successor writes numbers most of which follow the one before, as the ids of the traits
-// that an identity was created with do.
+// What stands around the ids in a list of traits.
+const (
+	traitEnd   = `,"transient":false}`
+	traitBegin = `{"id":`
+	beforeID   = traitEnd + "," + traitBegin
+	afterID    = ","
+)
+
+// successor writes the ids of a list's traits, most of which follow the one before, as they do in
+// an identity that was created with its traits.
 type successor struct {
-	last   uint64
-	digits [20]byte
-	n      int // of digits
+	last uint64
+	text [len(beforeID) + 20 + len(afterID)]byte // of the last one, with what stands around it
+	n    int                                     // bytes of it
 }
 
-func (s *successor) appendTo(dst []byte, number uint64) []byte {
-	if s.n > 0 && number > s.last && number-s.last == 1 && s.digits[s.n-1] < '9' {
-		s.digits[s.n-1]++
+// appendTo appends an id; but for the first of the list, the trait before it is ended.
+func (s *successor) appendTo(dst []byte, id uint64, first bool) []byte {
+	if ends := s.n - len(afterID) - 1; s.n > 0 && id > s.last && id-s.last == 1 && s.text[ends] < '9' {
+		s.text[ends]++
 	} else {
-		s.n = len(strconv.AppendUint(s.digits[:0], number, 10))
+		s.n = len(append(strconv.AppendUint(append(s.text[:0], beforeID...), id, 10), afterID...))
 	}
-	s.last = number
-	return append(dst, s.digits[:s.n]...)
+	s.last = id
+	if first {
+		return append(dst, s.text[len(beforeID)-len(traitBegin):s.n]...)
+	}
+	return append(dst, s.text[:s.n]...)
 }

@@ -131,7 +131,12 @@ func TestRepeatedTraits(t *testing.T) {
 // Ids of traits follow one another mostly.
 func TestSuccessor(t *testing.T) {
 	var s successor
-	for _, n := range []uint64{0, 1, 2, 8, 9, 10, 11, 19, 20, 99, 100, 7, 8, 8, 1<<64 - 2, 1<<64 - 1, 0, 1} {
-		require.Equal(t, strconv.FormatUint(n, 10), string(s.appendTo(nil, n)))
+	for i, n := range []uint64{0, 1, 2, 8, 9, 10, 11, 19, 20, 99, 100, 7, 8, 8, 1<<64 - 2, 1<<64 - 1, 0, 1} {
+		want := `{"id":` + strconv.FormatUint(n, 10) + ","
+		require.Equal(t, want, string(s.appendTo(nil, n, true)))
+		if i > 0 {
+			want = `,"transient":false},` + want
+		}
+		require.Equal(t, want, string(s.appendTo(nil, n, i == 0)), "once more")
 	}
 }
