@@ -22,7 +22,9 @@ import (
 
 // memberlist lets its last probe run out after Shutdown.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
+		goleak.IgnoreTopFunction("github.com/hashicorp/raft.(*deferError).Error")) // Raft forgets what is queued when it shuts down, see await
 }
 
 // journal is a state machine that remembers every entry, so that a lost, a
