@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"),
-		goleak.IgnoreTopFunction("github.com/hashicorp/raft.(*deferError).Error")) // Raft forgets what is queued when it shuts down, see await
+		goleak.IgnoreAnyFunction("github.com/flagraft/flagraft/cluster.(*Node).await.func1")) // Raft forgets what is queued when it shuts down
 }
 
 // journal is a state machine that remembers every entry, so that a lost, a
