@@ -38,6 +38,7 @@ test('the focus stays near what was removed, added or saved with keys', async ({
   await page.keyboard.type('cell')
   await page.keyboard.press('Enter')
   await expect(cell).toBeFocused()
+  await expect(panel(page).getByRole('textbox', { name: 'Value of keys' })).toHaveValue('cell') // before it is there, it would take the place of what is typed
   await panel(page).getByRole('textbox', { name: 'Value of keys' }).fill('new')
   await panel(page).getByRole('button', { name: 'Save' }).press('Enter')
   await expect(panel(page).getByRole('button', { name: 'Save' })).toBeDisabled()

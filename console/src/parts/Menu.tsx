@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Icon } from './Icon'
 
 export interface Choice {
@@ -26,7 +26,8 @@ export function Menu({ label, button, choices, class: name = '', align = 'left',
   const [open, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
-  useEffect(() => {
+  // Before the next key: who presses an arrow right after Enter means the list.
+  useLayoutEffect(() => {
     if (!open) return
     items(root.current)[Math.max(0, choices.filter(c => c !== 'line').findIndex(c => c.chosen))]?.focus()
     const outside = (e: Event) => root.current?.contains(e.target as globalThis.Node) || setOpen(false)

@@ -44,17 +44,26 @@ export function keepFocus() {
     if (!last) return
     const gone = records.find(r => [...r.removedNodes].some(n => n.contains(last)))
     // Not at once: whoever knows a better place, as a dialog does, comes first.
-    if (gone) lost(acted === last ? () => near(gone) : () => around(gone))
+    if (gone && acted === last) {
+      const came = inPlaceOf(gone, records)
+      lost(() => near(gone, came))
+    } else if (gone) lost(() => around(gone))
     else if (!records.some(r => r.target === last)) return
     else if (last.matches(':disabled')) lost(() => (deputy = last?.closest<HTMLElement>('[tabindex="-1"]') ?? deputy))
     else back(last)
   }).observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] })
 }
 
-function lost(place: () => HTMLElement | null | undefined) {
+type Place = () => HTMLElement | null | undefined
+
+/** What looks for a place at the next frame: a button that is disabled and then goes before it needs one only for the second. */
+let looking: Place | undefined
+
+function lost(place: Place) {
   const of = last
+  looking = place
   requestAnimationFrame(() => {
-    if (!of || last !== of) return
+    if (!of || last !== of || looking !== place) return
     if (of.isConnected && !of.matches(':disabled')) return back(of) // it was only moved
     if (!free(of)) return
     const to = place()
@@ -78,10 +87,19 @@ const around = (r: MutationRecord) => {
   return part ?? document.getElementById('main')
 }
 
+/** inPlaceOf is what was put where it was: at once, as more may come beside that before the next frame. */
+const inPlaceOf = (r: MutationRecord, records: MutationRecord[]) => {
+  const there = r.previousSibling ? r.previousSibling.nextSibling : r.target.firstChild
+  return records.some(a => [...a.addedNodes].includes(there as ChildNode)) ? there : null
+}
+
 /** near is what came in its place, or the same in the next row or in the one before; without any, the beginning of the part of the page. */
-function near(r: MutationRecord): HTMLElement | null | undefined {
+function near(r: MutationRecord, came: Node | null): HTMLElement | null | undefined {
   const like = [last!.localName, ...last!.classList].map(CSS.escape).join('.')
-  for (const row of [r.nextSibling, r.previousSibling]) {
+  // A form in the place of its button begins with what is filled in.
+  const form = came instanceof HTMLElement && last!.parentNode === null && firstOf(came)
+  if (form) return form
+  for (const row of [came, r.nextSibling, r.previousSibling]) {
     const same = row instanceof HTMLElement ? (row.matches(like) ? row : row.querySelector<HTMLElement>(like)) : null
     if (same?.matches(usable)) return same
     if (row instanceof HTMLElement && row.matches(usable)) return row
@@ -90,8 +108,10 @@ function near(r: MutationRecord): HTMLElement | null | undefined {
   for (let at = r.target as HTMLElement | null; at && !at.contains(main); at = at.parentElement) {
     if (!at.isConnected) continue
     if (at.matches('[tabindex="-1"]')) return at
-    const first = [...at.querySelectorAll<HTMLElement>(usable)].find(e => e.checkVisibility({ visibilityProperty: true }))
+    const first = firstOf(at)
     if (first) return first
   }
   return main
 }
+
+const firstOf = (part: HTMLElement) => [...part.querySelectorAll<HTMLElement>(usable)].find(e => e.checkVisibility({ visibilityProperty: true }))

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { environmentLink } from '../../links'
 import { brief } from '../../parts/brief'
 import { failed } from '../../state/receipts'
@@ -52,7 +52,8 @@ function Editor({ spot, first, done, refused }: EditorProps) {
   const before = spot.feature.environment_feature_state?.feature_state_value ?? null
   const [text, setText] = useState(first ?? (before === null ? '' : String(before)))
   const input = useRef<HTMLInputElement>(null)
-  useEffect(() => {
+  // Before the next key: after a frame, who types on at once would lose the first letters, or the Enter.
+  useLayoutEffect(() => {
     // After a refusal somebody may type elsewhere by now.
     if (first === undefined || document.activeElement === document.body) input.current?.select()
   }, [])
