@@ -267,7 +267,8 @@ func (n *Node) newSDK() *sdk.SDK {
 		Clock: n.Clock, FSM: n.fsm, Views: n.views, Identities: n.stored, Usage: countedUsage{n.usage, n.flags}, Streams: n.streams, Log: n.log,
 		Caps:      n.settings.IdentityCaps(),
 		Short:     func() bool { return n.server.memory.tight() },
-		Fresh:     func() bool { return n.cluster.Fresh(freshness) && n.fsm.State().Index >= n.cluster.CommitIndex() },
+		Fresh:     func() bool { return n.cluster.Fresh(freshness) },
+		Applied:   func() bool { return n.cluster.IsLeader() || n.fsm.State().Index >= n.cluster.CommitIndex() },
 		CatchUp:   n.catchUp,
 		Ready:     n.caughtUp,
 		ReadIndex: n.cluster.ReadIndex,
@@ -282,21 +283,17 @@ func (n *Node) newSDK() *sdk.SDK {
 }
 
 // catchUp makes the state reflect every acknowledged write. A leader that a quorum
-// reports to has committed them all and only has to apply them; followers share
-// one question to it.
+// reports to has applied them all: those of its term it acknowledges by what applying
+// them gave. Followers share one question to it.
 func (n *Node) catchUp(budget time.Duration) error {
-	leads := n.cluster.IsLeader()
-	if leads && n.fsm.State().Index >= n.cluster.CommitIndex() {
+	if n.cluster.IsLeader() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), budget)
 	defer cancel()
-	index := n.cluster.CommitIndex()
-	if !leads {
-		var err error
-		if index, err = n.cluster.ReadIndex(ctx); err != nil {
-			return err
-		}
+	index, err := n.cluster.ReadIndex(ctx)
+	if err != nil {
+		return err
 	}
 	return n.fsm.Applied().Wait(ctx, index)
 }

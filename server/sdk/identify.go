@@ -182,6 +182,16 @@ func (s *SDK) stored(c caller, sc *scratch) (identity.Record, bool) {
 	return rec, ok
 }
 
+// current tells whether what is stored here says what a request would change. Where that
+// takes catching up, it waits for that: what was committed this moment is applied in the
+// next, far sooner than a write would be.
+func (s *SDK) current(sc *scratch, traits bool) bool {
+	if !s.Fresh() {
+		return false
+	}
+	return !traits && (s.Applied == nil || s.Applied()) || s.catchUp(sc)
+}
+
 // catchUp makes sure, once for a request, that this node has applied what any
 // node acknowledged before.
 func (s *SDK) catchUp(sc *scratch) bool {
@@ -202,22 +212,16 @@ func (s *SDK) identify(c *caller, sc *scratch) person {
 	persist := c.view.Organisation.PersistTraitData
 	seen, applied := s.FSM.State().Index, s.FSM.Applied().Current()
 	p, known, changed := s.compare(*c, sc, persist)
-	if !changed && s.Fresh() {
-		if !persist || len(sc.in.traits) == 0 {
+	// Traits may be those that this node knows of only: another may have acknowledged
+	// others since, and then this request sets them back.
+	if !changed && s.current(sc, persist && len(sc.in.traits) > 0) {
+		if s.FSM.State().Index != seen {
+			applied = s.FSM.Applied().Current()
+			p, known, changed = s.compare(*c, sc, persist)
+		}
+		if !changed {
 			p.seen = c.shows(applied)
 			return p
-		}
-		// These are the traits that this node knows of. Another node may have
-		// acknowledged others since; then this request sets them back.
-		if s.catchUp(sc) {
-			if s.FSM.State().Index != seen {
-				applied = s.FSM.Applied().Current()
-				p, known, changed = s.compare(*c, sc, persist)
-			}
-			if !changed {
-				p.seen = c.shows(applied)
-				return p
-			}
 		}
 	}
 	op := ownedUpsert(c.view.Environment.ID, &sc.in, persist, known)

@@ -260,6 +260,34 @@ func TestWritesOnlyWhenNeeded(t *testing.T) {
 	require.EqualValues(t, 3, w.n.Load())
 }
 
+// TestWhatIsAppliedInAMomentIsAwaited: a node that is behind what it heard is committed catches up, instead of asking for a write.
+func TestWhatIsAppliedInAMomentIsAwaited(t *testing.T) {
+	var w *writes
+	behind, asked := false, 0
+	var cannot error
+	h := newHouse(t, func(c *Config) {
+		w = &writes{IdentityWriter: c.Identities}
+		c.Identities = w
+		c.Applied = func() bool { return !behind }
+		c.CatchUp = func(time.Duration) error { asked++; return cannot }
+	})
+	const bob, traits = `{"identifier":"bob"}`, `{"identifier":"bob","traits":[{"trait_key":"a","trait_value":1}]}`
+	h.post("identities/", traits)
+	h.post("identities/", bob)
+	require.Equal(t, 0, asked, "nothing to wait for")
+	behind = true
+	for i, body := range []string{bob, traits, traits + " "} {
+		h.post("identities/", body)
+		require.Equal(t, i+1, asked)
+	}
+	h.get("identities/?identifier=bob")
+	require.Equal(t, 4, asked)
+	require.EqualValues(t, 1, w.n.Load())
+	cannot = errors.New("nobody leads")
+	h.post("identities/", bob)
+	require.EqualValues(t, 2, w.n.Load(), "who cannot catch up writes")
+}
+
 // TestOldTraitsAreNews: what this node takes for no change may undo a write that
 // another node acknowledged a moment ago.
 func TestOldTraitsAreNews(t *testing.T) {

@@ -20,18 +20,13 @@ func (s *SDK) repeated(ctx *fasthttp.RequestCtx, c caller, sc *scratch, dst []by
 	}
 	body := ctx.Request.Body()
 	seen, applied := s.FSM.State().Index, s.FSM.Applied().Current()
-	if p, answer, ok = s.repeats(c, sc, body, dst); !ok || !s.Fresh() {
+	if p, answer, ok = s.repeats(c, sc, body, dst); !ok || !s.current(sc, sc.record.TraitCount() > 0) {
 		return p, dst, false
 	}
-	if sc.record.TraitCount() > 0 {
-		if !s.catchUp(sc) {
+	if s.FSM.State().Index != seen {
+		applied = s.FSM.Applied().Current()
+		if p, answer, ok = s.repeats(c, sc, body, dst); !ok {
 			return p, dst, false
-		}
-		if s.FSM.State().Index != seen {
-			applied = s.FSM.Applied().Current()
-			if p, answer, ok = s.repeats(c, sc, body, dst); !ok {
-				return p, dst, false
-			}
 		}
 	}
 	p.seen = c.shows(applied)

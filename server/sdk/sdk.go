@@ -38,10 +38,11 @@ type Config struct {
 	// Streams is realtime; nil: it is refused.
 	Streams *Streams
 
-	// Fresh reports whether this node heard from the leader lately and has applied
-	// what it announced: then an identity that needs no change needs no write.
-	// nil: never.
+	// Fresh reports whether this node heard from the leader lately: then an identity
+	// that needs no change needs no write. nil: never.
 	Fresh func() bool
+	// Applied reports whether this node has applied what it heard is committed. nil: always.
+	Applied func() bool
 	// Caps are the installation's, for the texts of refusals.
 	Caps identity.Caps
 	// Short reports whether memory is short: then nothing is stored. nil: never.
