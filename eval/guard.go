@@ -122,10 +122,11 @@ func (n *needs) met(s *Subject) (answer, known bool) {
 }
 
 // guards finds the segments of an environment that may match a subject: most of
-// many segments are not looked at.
+// many segments are not looked at. It is made of the rules alone.
 type guards struct {
 	unguarded []uint64 // see [Evaluation.Matched]
 	slots     []guardedSlot
+	texts     []slotTexts // by slot
 }
 
 // guardedSlot has the segments with a pair of one slot in their guard.
@@ -136,7 +137,7 @@ type guardedSlot struct {
 }
 
 func newGuards(segments []*segment) *guards {
-	g := &guards{unguarded: make([]uint64, (len(segments)+63)/64)}
+	g := &guards{unguarded: make([]uint64, (len(segments)+63)/64), texts: textsBySlot(segments)}
 	places := map[int32]int{}
 	for i, segment := range segments {
 		guard := segment.rules.guard

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// randomRules are rules over a few traits and texts, so that many match.
+// randomRules are rules over a few traits and texts, so that many match; one trait has many texts.
 func randomRules(r *rand.Rand, depth int) []SegmentRule {
 	rules := make([]SegmentRule, r.IntN(3))
 	if depth == 0 {
@@ -17,10 +17,15 @@ func randomRules(r *rand.Rand, depth int) []SegmentRule {
 	for i := range rules {
 		rules[i].Type = []string{All, All, Any, Any, None, "?"}[r.IntN(6)]
 		for range r.IntN(4) {
+			trait := r.IntN(4)
+			value := []string{"a", "b", "c", "1", ""}[r.IntN(5)]
+			if trait == 3 && r.IntN(2) == 0 {
+				value = fmt.Sprint("x", r.IntN(2*maxFew))
+			}
 			rules[i].Conditions = append(rules[i].Conditions, Condition{
-				Property: fmt.Sprint("t", r.IntN(4)),
+				Property: fmt.Sprint("t", trait),
 				Operator: []string{Equal, Equal, Equal, Equal, NotEqual, IsNotSet}[r.IntN(6)],
-				Value:    []string{"a", "b", "c", "1", ""}[r.IntN(5)],
+				Value:    value,
 			})
 		}
 		if depth < 2 {
@@ -55,7 +60,7 @@ func TestGuards(t *testing.T) {
 		for range 50 {
 			s.Reset(env)
 			for i := range 4 {
-				s.SetTrait(fmt.Sprint("t", i), []Value{Null(), String("a"), String("b"), String("z"), String(""), Int(1), Bool(true)}[r.IntN(7)])
+				s.SetTrait(fmt.Sprint("t", i), []Value{Null(), String("a"), String("b"), String("z"), String(""), Int(1), Bool(true), String(fmt.Sprint("x", r.IntN(2*maxFew)))}[r.IntN(8)])
 			}
 			all := Evaluation{Trace: &Trace{}}
 			env.Evaluate(&s, &all)

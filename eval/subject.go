@@ -111,7 +111,7 @@ func (s *Subject) setSlot(slot int32, v Value) {
 	case KindNull:
 		s.texts[slot] = 0
 	case KindString:
-		s.texts[slot] = s.env.texts[v.text] // 0: no condition asks for it
+		s.texts[slot] = s.env.textNumber(slot, v.text)
 	default:
 		s.texts[slot] = notText
 	}
