@@ -18,7 +18,7 @@ func randomRules(r *rand.Rand, depth int) []SegmentRule {
 		rules[i].Type = []string{All, All, Any, Any, None, "?"}[r.IntN(6)]
 		for range r.IntN(4) {
 			trait := r.IntN(4)
-			value := []string{"a", "b", "c", "1", ""}[r.IntN(5)]
+			value := []string{"a", "ab", "c", "1", ""}[r.IntN(5)]
 			if trait == 3 && r.IntN(2) == 0 {
 				value = fmt.Sprint("x", r.IntN(2*maxFew))
 			}
@@ -60,7 +60,7 @@ func TestGuards(t *testing.T) {
 		for range 50 {
 			s.Reset(env)
 			for i := range 4 {
-				s.SetTrait(fmt.Sprint("t", i), []Value{Null(), String("a"), String("b"), String("z"), String(""), Int(1), Bool(true), String(fmt.Sprint("x", r.IntN(2*maxFew)))}[r.IntN(8)])
+				s.SetTrait(fmt.Sprint("t", i), []Value{Null(), String("a"), String("ab"), String("az"), String(""), Int(1), Bool(true), String(fmt.Sprint("x", r.IntN(2*maxFew)))}[r.IntN(8)])
 			}
 			all := Evaluation{Trace: &Trace{}}
 			env.Evaluate(&s, &all)
