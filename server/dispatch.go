@@ -78,7 +78,7 @@ func (s *Server) finish(ctx *fasthttp.RequestCtx, v *visit) {
 		s.logRequest(ctx, v, took)
 	}
 	if direct && v.Row != nil && v.Row.Hot {
-		c.lane.learn(ctx)
+		c.lane.learn(ctx, v.Row)
 	}
 	v.Match = route.Match{}
 	s.visits.Put(v)

@@ -71,8 +71,8 @@ func (l *lane) leave() bool {
 	}
 }
 
-// learn keeps the head of the request at hand, which fasthttp has read, if the ones before had others too.
-func (l *lane) learn(ctx *fasthttp.RequestCtx) {
+// learn keeps the head of the request at hand, one of a row, which fasthttp has read, if the ones before had others too.
+func (l *lane) learn(ctx *fasthttp.RequestCtx, row *route.Row) {
 	if l.known != nil && ctx == &l.known.ctx {
 		return
 	}
@@ -81,6 +81,9 @@ func (l *lane) learn(ctx *fasthttp.RequestCtx) {
 	}
 	l.others = 0
 	if h := newKnownHead(l.first); h != nil {
+		if row.Expect != nil {
+			h.expect = row.Expect(ctx)
+		}
 		l.known = h
 		l.patience *= 2 // who has many heads is not kept up with
 	}
@@ -141,6 +144,7 @@ type knownHead struct {
 	sized         bool   // there are such digits
 	ctx           fasthttp.RequestCtx
 	head          *route.Head // that the answer at hand begins with; nil: with its own
+	expect        func(body []byte)
 }
 
 // tellsID reports whether the answer to ctx gets the id of the request when it is written.
@@ -283,6 +287,9 @@ func bodyOf(r *fasthttp.Response) (first, second, third []byte, ok bool) {
 // serve has the handler answer a request as fasthttp has, and writes the answer. last: it
 // tells the client that there is no other on this connection.
 func (k *knownHead) serve(c *conn, handler fasthttp.RequestHandler, body []byte) (last bool, err error) {
+	if k.expect != nil {
+		k.expect(body)
+	}
 	ctx := &k.ctx
 	ctx.Init2(c, nil, false) // a number of its own, and the time
 	k.fill(body)

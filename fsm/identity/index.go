@@ -125,6 +125,12 @@ func (c *core) noted(h uint64, identifier []byte) (slot uint32, body []byte, not
 	}
 }
 
+// expect has the word read with which noted begins.
+func (c *core) expect(h uint64) {
+	words := c.index.Load().bucket(h).words
+	prefetch(&words[position(h, len(words))])
+}
+
 // indexInsert adds slot, whose record is stored already, under h.
 func (c *core) indexInsert(h uint64, slot uint32) {
 	b := c.index.Load().bucket(h)

@@ -85,6 +85,9 @@ type Row struct {
 	NoHead     bool // Allow does not name HEAD: the reference's views for GET alone, those by uuid and of usage, are so
 	OwnHead    bool // a RawHandler that begins every answer itself, with the headers that all answers have
 	Hot        bool // a RawHandler whose requests connections may answer themselves (see package server): it leaves the request as it came
+	// Expect, of a Hot row: a connection that keeps the head of a request calls it once, and what it returns with the body of each request with that head,
+	// before anything else is done for it. It can have memory read that will be needed, and leaves all as it is. nil, and returning nil: there is nothing to do.
+	Expect func(ctx *fasthttp.RequestCtx) func(body []byte)
 
 	schema     *Schema
 	encoder    *Encoder

@@ -18,7 +18,7 @@ func (s *SDK) Rows() []route.Row {
 			Handler: raw(s.getIdentities, identityQuery{}, identityAnswer{})},
 		{Method: "POST", Path: "/api/v1/identities/", OperationID: "sdk_v1_post_identities", Kind: route.Identity, Auth: key,
 			Summary: "Identify a user, set their traits, and retrieve their flags.",
-			OwnHead: true, Hot: true, Handler: route.Raw(s.postIdentities, identifyInput{}, identityOutput{})},
+			OwnHead: true, Hot: true, Expect: s.expectIdentity, Handler: route.Raw(s.postIdentities, identifyInput{}, identityOutput{})},
 		{Method: "POST", Path: "/api/v1/bulk-identities/", OperationID: "sdk_v1_bulk_identities", Kind: route.Identity, Auth: key,
 			Summary: "Create or update up to 100 identities and their traits.",
 			Handler: raw(s.postBulk, bulkInput{}, bulkOutput{})},
