@@ -143,8 +143,8 @@ type knownHead struct {
 	before, after []byte // the digits of the body's length
 	sized         bool   // there are such digits
 	ctx           fasthttp.RequestCtx
-	head          *route.Head // that the answer at hand begins with; nil: with its own
-	expect        func(body []byte)
+	head          *route.Head       // that the answer at hand begins with; nil: with its own
+	expect        func(body []byte) // see [route.Row]; nil: nothing
 }
 
 // tellsID reports whether the answer to ctx gets the id of the request when it is written.

@@ -142,6 +142,31 @@ func TestConnectionAnswersWhatItKnows(t *testing.T) {
 	require.Equal(t, "true POST http://h/hot/?a=b 1  z", c.ask(t, hotPost("z")), "and it is still known")
 }
 
+// A row that reads ahead is asked once for a head, and then told each body that comes with it before the handler is.
+func TestRowsExpectTheBodiesOfAKnownHead(t *testing.T) {
+	events := make(chan string, 10*lanePatience)
+	s := hotServer(t, func(ctx *fasthttp.RequestCtx, _ *route.Match) { events <- "handled " + string(ctx.PostBody()) })
+	for _, r := range s.table.Rows() {
+		r.Expect = func(ctx *fasthttp.RequestCtx) func([]byte) {
+			events <- "asked " + string(ctx.Request.Header.Peek("X-Extra"))
+			return func(body []byte) { events <- "told " + string(body) }
+		}
+	}
+	c := serving(t, s)
+	for range lanePatience {
+		c.ask(t, hotPost("x", "X-Extra: e\r\n"))
+	}
+	c.ask(t, hotPost("1", "X-Extra: e\r\n"))
+	c.ask(t, hotPost("other"))
+	c.ask(t, hotPost("2", "X-Extra: e\r\n"))
+	close(events)
+	want := append(slices.Repeat([]string{"handled x"}, lanePatience), "asked e", "told 1", "handled 1", "handled other", "told 2", "handled 2")
+	for _, event := range want {
+		require.Equal(t, event, <-events)
+	}
+	require.Empty(t, events)
+}
+
 func TestConnectionLearnsAnotherHead(t *testing.T) {
 	s := hotServer(t, told)
 	c := serving(t, s)
